@@ -72,7 +72,8 @@ struct ald_schedule {
 
 struct ald_profile {
     char name[33];
-    char family[17]; /* inphp */
+    char family[17];  /* inphp */
+    char dialect[17]; /* of the family: 2captcha, captchaai */
 
     char poll_url[ALD_URL_MAX]; /* "" = there is nothing to poll */
     bool poll_post;

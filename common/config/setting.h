@@ -12,6 +12,7 @@
 #ifndef ALD_CONFIG_SETTING_H
 #define ALD_CONFIG_SETTING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,15 +61,15 @@ struct ald_setting {
 struct ald_setting_table {
     const struct ald_setting *rows;
     size_t count;
-    const char *const
-        *foreign; /* top-level keys of the file that are somebody else's; NULL-ended */
+    const char *const *foreign; /* top-level keys that somebody else reads; NULL-ended */
+    bool unresolved;            /* look at the form of secrets only; they stay empty */
 };
 
 /* Fill every field with its default. A default that does not parse is a bug. */
 void ald_setting_defaults(const struct ald_setting_table *table, void *out);
 
-/* Take the values of a tree, a map of maps. What is wrong is appended to errors; what is right is
- * taken all the same. */
+/* Take the values of a tree, a map of maps as deep as the keys have dots. What is wrong is appended
+ * to errors; what is right is taken all the same. */
 void ald_setting_take_tree(const struct ald_setting_table *table, const struct ald_node *root,
                            struct ald_errors *errors, void *out);
 

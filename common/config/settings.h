@@ -3,7 +3,7 @@
  *
  * Order, the later over the earlier: defaults, the file (path, else $ALDABA_CONFIG, else
  * /etc/aldaba/aldaba.yaml), the environment (ALDABA__GATEWAY__PUBLIC), flags (gateway.public=...).
- * Profiles stand under `providers:` or, one a file, in providers.d/*.yaml beside the file.
+ * Profiles stand under `providers:` or, one a file, in the folder providers.d beside the file.
  *
  * The meaning of each key is the help text of its row in settings.c. Durations are ms.
  * Threads: none of its own; loaded settings may be read by any thread.

@@ -38,7 +38,8 @@ struct ald_node {
     unsigned line, column;  /* from 1; of the key for a child of a map */
     size_t count;           /* children */
     struct ald_node *first; /* child, in the order of the file */
-    struct ald_node *next;  /* sibling */
+    struct ald_node *last;
+    struct ald_node *next; /* sibling */
 };
 
 /* All that is wrong, one `file:line:column: sentence` a line. */

@@ -1,0 +1,172 @@
+#include "common/config/profile.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/codec.h"
+#include "common/base/digest.h"
+#include "common/config/cidr.h"
+#include "common/config/extract.h"
+#include "common/config/family.h"
+
+static const char *const THEN_NAMES[] = {"unknown", "accepted", "done",   "failed", "lost",
+                                         "pending", "hint",     "ignore", "code"};
+static const char *const CLASS_NAMES[] = {"none",      "pending", "transient", "config",
+                                          "permanent", "failed",  "lost",      "unknown"};
+static const char *const SCOPE_NAMES[] = {"task", "account", "ip", "proxy"};
+
+const char *ald_then_name(enum ald_then then)
+{
+    return THEN_NAMES[then];
+}
+
+const char *ald_class_name(enum ald_class cls)
+{
+    return CLASS_NAMES[cls];
+}
+
+const char *ald_scope_name(enum ald_scope scope)
+{
+    return SCOPE_NAMES[scope];
+}
+
+static bool profile_word(const char *const *names, size_t count, const char *word, size_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], word) != 0)
+            continue;
+        *out = i;
+        return true;
+    }
+    return false;
+}
+
+bool ald_then_find(const char *word, enum ald_then *out)
+{
+    size_t index = 0;
+    bool found = profile_word(THEN_NAMES, ALD_COUNT(THEN_NAMES), word, &index);
+    if (found)
+        *out = (enum ald_then)index;
+    return found;
+}
+
+bool ald_class_find(const char *word, enum ald_class *out)
+{
+    size_t index = 0;
+    bool found = profile_word(CLASS_NAMES, ALD_COUNT(CLASS_NAMES), word, &index);
+    if (found)
+        *out = (enum ald_class)index;
+    return found;
+}
+
+bool ald_scope_find(const char *word, enum ald_scope *out)
+{
+    size_t index = 0;
+    bool found = profile_word(SCOPE_NAMES, ALD_COUNT(SCOPE_NAMES), word, &index);
+    if (found)
+        *out = (enum ald_scope)index;
+    return found;
+}
+
+void ald_profile_judge(const struct ald_profile *profile, enum ald_stage stage,
+                       const struct ald_facts *facts, struct ald_buf *scratch,
+                       struct ald_verdict *out)
+{
+    *out = (struct ald_verdict){.then = ALD_THEN_UNKNOWN};
+    ald_buf_reset(scratch);
+    if (strcmp(profile->family, "inphp") == 0)
+        ald_inphp_judge(profile, stage, facts, scratch, out);
+}
+
+static void profile_parameter(const char *name, const char *value, struct ald_buf *out)
+{
+    if (out->len > 0 && out->data[out->len - 1] != '?')
+        ald_buf_put_byte(out, '&');
+    ald_buf_put_str(out, name);
+    ald_buf_put_byte(out, '=');
+    ald_percent_encode(out, ald_span_str(value));
+}
+
+enum ald_rc ald_profile_poll_request(const struct ald_profile *profile, const char *provider_id,
+                                     struct ald_buf *url, struct ald_buf *body)
+{
+    ald_buf_reset(url);
+    ald_buf_reset(body);
+    if (profile->poll_url[0] == '\0' || profile->key[0] == '\0')
+        return ALD_MISSING;
+    ald_buf_put_str(url, profile->poll_url);
+    struct ald_buf *parameters = profile->poll_post ? body : url;
+    if (!profile->poll_post && strchr(profile->poll_url, '?') == NULL)
+        ald_buf_put_byte(url, '?');
+    profile_parameter("key", profile->key, parameters);
+    profile_parameter("action", "get", parameters);
+    profile_parameter("id", provider_id, parameters);
+    profile_parameter("json", "1", parameters);
+    return ald_buf_ok(url) && ald_buf_ok(body) ? ALD_OK : ALD_TOOBIG;
+}
+
+bool ald_profile_peer_ok(const struct ald_profile *profile, const char *peer)
+{
+    if (profile->source_ip_count == 0)
+        return true;
+    for (unsigned i = 0; i < profile->source_ip_count; i++)
+        if (ald_cidr_has(&profile->source_ips[i], peer))
+            return true;
+    return false;
+}
+
+/* A text with its outer white space off and, where nobody knows which it was, '+' for ' '. */
+static void profile_normal_text(const struct ald_profile *profile, struct ald_span text,
+                                struct ald_buf *out)
+{
+    text = ald_span_trim(text);
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t byte = text.data[i];
+        ald_buf_put_byte(out, byte == '+' && profile->plus == 'a' ? ' ' : byte);
+    }
+}
+
+/* The form in which two equal results are equal bytes. A text that is a whole JSON array or object
+ * is one: the same answer comes as text in a form and as JSON in a poll. */
+static void profile_normal(const struct ald_profile *profile, struct ald_span result,
+                           struct ald_buf *out)
+{
+    struct ald_json value;
+    struct ald_span tail;
+    bool whole = ald_json_scan(result, &value, &tail) == ALD_OK && tail.len == 0;
+    if (whole && (value.kind == ALD_JSON_ARRAY || value.kind == ALD_JSON_OBJECT)) {
+        if (ald_json_canonical(value, out) == ALD_OK)
+            return;
+        ald_buf_reset(out);
+    }
+    profile_normal_text(profile, result, out);
+}
+
+void ald_profile_digest(const struct ald_profile *profile, const char *state,
+                        struct ald_span result, bool result_json, char out[65])
+{
+    struct ald_buf normal; /* canonical escapes make a byte at most six */
+    ald_buf_init(&normal, 64 + result.len * 6);
+    struct ald_buf text;
+    ald_buf_init(&text, result.len + 1);
+    struct ald_json value = {.kind = ALD_JSON_NONE};
+    if (result_json && ald_json_scan(result, &value, NULL) == ALD_OK &&
+        value.kind == ALD_JSON_STRING && ald_json_text(value, &text) == ALD_OK)
+        result = ald_buf_span(&text);
+    profile_normal(profile, result, &normal);
+
+    uint8_t inner[32];
+    uint8_t digest[32];
+    ald_sha256(ald_buf_span(&normal), inner);
+    struct ald_buf both;
+    ald_buf_init(&both, 256);
+    ald_buf_put_str(&both, state);
+    ald_buf_put_byte(&both, '\n');
+    ald_buf_put(&both, inner, sizeof inner);
+    ald_sha256(ald_buf_span(&both), digest);
+    ald_hex_encode(ald_span_of(digest, sizeof digest), out);
+    ald_buf_free(&both);
+    ald_buf_free(&text);
+    ald_buf_free(&normal);
+}
