@@ -1,0 +1,50 @@
+#include "common/base/digest.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/random.h>
+
+void ald_sha256(struct ald_span bytes, uint8_t out[32])
+{
+    ALD_ASSERT(EVP_Digest(bytes.data, bytes.len, out, NULL, EVP_sha256(), NULL) == 1);
+}
+
+void ald_sha256_hex(struct ald_span bytes, char out[65])
+{
+    static const char digits[] = "0123456789abcdef";
+    uint8_t sum[32];
+    ald_sha256(bytes, sum);
+    for (size_t i = 0; i < sizeof sum; i++) {
+        out[2 * i] = digits[sum[i] >> 4];
+        out[2 * i + 1] = digits[sum[i] & 15];
+    }
+    out[64] = '\0';
+}
+
+void ald_hmac_sha256(struct ald_span key, struct ald_span bytes, uint8_t out[32])
+{
+    ALD_ASSERT(key.len <= INT_MAX);
+    unsigned len = 32;
+    ALD_ASSERT(HMAC(EVP_sha256(), key.data, (int)key.len, bytes.data, bytes.len, out, &len));
+}
+
+bool ald_equal_ct(const void *a, const void *b, size_t len)
+{
+    return CRYPTO_memcmp(a, b, len) == 0;
+}
+
+void ald_random(void *out, size_t len)
+{
+    uint8_t *at = out;
+    while (len > 0) {
+        ssize_t got = getrandom(at, len, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        ALD_ASSERT(got > 0);
+        at += got;
+        len -= (size_t)got;
+    }
+}

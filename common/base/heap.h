@@ -1,0 +1,30 @@
+/* heap.h - what is due first, of very many: a binary heap of nodes that live in their owners.
+ *
+ * A node knows its place, so that it can be moved or removed in O(log n). Allocates only to grow.
+ * One owner.
+ */
+#ifndef ALD_BASE_HEAP_H
+#define ALD_BASE_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct ald_heap ald_heap_t;
+
+struct ald_heap_node {
+    int64_t key; /* least first; changed through ald_heap_update only */
+    size_t pos;  /* SIZE_MAX while in no heap: set it so at birth */
+};
+
+ald_heap_t *ald_heap_new(void);
+void ald_heap_destroy(ald_heap_t **self_p); /* nodes are their owners' */
+
+void ald_heap_insert(ald_heap_t *self, struct ald_heap_node *node); /* not in a heap yet */
+void ald_heap_remove(ald_heap_t *self, struct ald_heap_node *node); /* pos becomes SIZE_MAX */
+void ald_heap_update(ald_heap_t *self, struct ald_heap_node *node, int64_t key);
+
+struct ald_heap_node *ald_heap_first(const ald_heap_t *self); /* NULL when empty */
+struct ald_heap_node *ald_heap_pop(ald_heap_t *self);         /* NULL when empty */
+size_t ald_heap_size(const ald_heap_t *self);
+
+#endif
