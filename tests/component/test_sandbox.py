@@ -1,5 +1,5 @@
 """The sandbox provider: it speaks the protocol to the letter, misbehaves as asked, and keeps a
-ledger that can be trusted. The test is the caller of its scripts and the receiver of its callbacks."""
+ledger that can be trusted. The test calls its scripts and receives its callbacks."""
 import contextlib
 import http.server
 import json
@@ -120,8 +120,9 @@ def test_example(sandbox, receiver):
 
 
 BOUNDARY = "xyzzy"
-MULTIPART = "".join(f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-                    for name, value in (("key", KEY), ("method", "post"))) + f"--{BOUNDARY}--\r\n"
+PART = '--{}\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+MULTIPART = (PART.format(BOUNDARY, "key", KEY) + PART.format(BOUNDARY, "method", "post")
+             + f"--{BOUNDARY}--\r\n")
 ENCODINGS = {
     "form": ("application/x-www-form-urlencoded", f"key={KEY}&method=post"),
     "multipart": (f"multipart/form-data; boundary={BOUNDARY}", MULTIPART),
@@ -185,7 +186,8 @@ def test_not_ready_before_it_is_solved(sandbox):
 
 def test_callbacks_by_both_methods(sandbox, receiver):
     for method in ("get", "post"):
-        task_id = submit(sandbox, pingback=receiver.url, method_of_pingback=method, answer="a+b c=&/")
+        task_id = submit(sandbox, pingback=receiver.url, method_of_pingback=method,
+                         answer="a+b c=&/")
         call = until(lambda: receiver.of(task_id), SOON_S, "no callback")[0]
         assert (call["method"], call["code"]) == (method.upper(), "a+b c=&/")
 
@@ -205,8 +207,8 @@ def test_fate(sandbox, receiver, fate):
     assert [call["code"] for call in receiver.of(task_id)] == FATES[fate]
     line = ledger_of(sandbox, task_id)
     assert line["fate"] == fate
-    tried = 1 if fate == "broken" else len(FATES[fate])
-    assert [call["status"] for call in line["callbacks"]] == [None if fate == "broken" else 200] * tried
+    want = [None] if fate == "broken" else [200] * len(FATES[fate])
+    assert [call["status"] for call in line["callbacks"]] == want
     truth = {"never": "CAPCHA_NOT_READY", "lost": "ERROR_WRONG_CAPTCHA_ID",
              "error": "ERROR_CAPTCHA_UNSOLVABLE"}.get(fate, "OK|X")
     until(lambda: poll(sandbox, task_id).text == truth, SOON_S, "the poll does not say the truth")
@@ -241,7 +243,8 @@ def test_no_retry_unless_asked(sandbox, receiver, tmp_path):
     task_id = submit(sandbox, pingback=receiver.url)
     until_rest(sandbox)
     assert [call["status"] for call in ledger_of(sandbox, task_id)["callbacks"]] == [503]
-    with running(tmp_path, "--solve", "0", "--callback-retries", "3", "--retry-wait", "0.05") as other:
+    retries = ("--callback-retries", "3", "--retry-wait", "0.05")
+    with running(tmp_path, "--solve", "0", *retries) as other:
         receiver.statuses[:] = [503, 500]
         task_id = submit(other, pingback=receiver.url)
         until_rest(other)
@@ -315,7 +318,8 @@ def test_moods_by_weight_from_now_on(sandbox):
 
 
 def choices(folder, seed, name):
-    with running(folder, "--seed", seed, "--fates", "ok=3,drop=2,double=1,error=1", name=name) as one:
+    fates = ("--fates", "ok=3,drop=2,double=1,error=1")
+    with running(folder, "--seed", seed, *fates, name=name) as one:
         ids = one.get("/_sandbox/submit", n=40).json()["ids"]
         lines = [json.loads(line) for line in one.get("/_sandbox/ledger").text.splitlines()]
         return ids, [(line["fate"], line["answer"]) for line in lines]
@@ -372,7 +376,8 @@ def test_sigterm_ends_it_with_polls_under_way(tmp_path):
     with running(tmp_path, "--solve", "0") as other:
         task_id = submit(other, moods="hang")
         with socket.create_connection(("127.0.0.1", other.port), timeout=SOON_S) as peer:
-            peer.sendall(f"GET /res.php?key={KEY}&action=get&id={task_id} HTTP/1.1\r\n\r\n".encode())
+            target = f"/res.php?key={KEY}&action=get&id={task_id}"
+            peer.sendall(f"GET {target} HTTP/1.1\r\n\r\n".encode())
             until(lambda: ledger_of(other, task_id)["polls"] == 1, SOON_S, "the poll does not come")
             stays(other.daemon.alive, 0.2, "it ended by itself")
             assert other.daemon.stop() == 0

@@ -39,6 +39,7 @@ MOODS = {
 
 DEMONSTRATION = "ok=50,drop=15,double=8,late=8,early=4,reorder=6,conflict=3,broken=4,error=2"
 
+LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789-_"
 ERROR_CODE = "ERROR_CAPTCHA_UNSOLVABLE"
 
 
@@ -77,7 +78,7 @@ class Chooser:
 def make_answer(seed, index):
     """An answer of one of the shapes that providers give, different for each task."""
     luck = random.Random(f"{seed}/answer/{index}")
-    body = "".join(luck.choices("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789-_", k=40))
+    body = "".join(luck.choices(LETTERS, k=40))
     shape = index % 8
     if shape == 3:
         return f"{luck.randrange(360)}|{luck.randrange(360)}|-{luck.randrange(360)}|{body[:12]}"

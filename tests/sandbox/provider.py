@@ -72,7 +72,7 @@ class Provider:
     # ---- submission ----
 
     def submit(self, params):
-        """A new task; raises ValueError when the parameters ask for a fate or mood that there is not."""
+        """A new task; raises ValueError when a fate or mood is asked for that there is not."""
         name, _, amount = params.get("fate", "").replace(":", "=").partition("=")
         if name and name not in FATES:
             raise ValueError(f"unknown fate {name!r}; known are: {', '.join(FATES)}")

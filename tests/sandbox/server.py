@@ -95,7 +95,8 @@ class Reply:
         lines = [f"HTTP/1.1 {self.status} {REASONS.get(self.status, 'Unknown')}",
                  f"Content-Type: {self.content_type}"]
         lines += [f"{name}: {value}" for name, value in self.headers]
-        lines.append("Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}")
+        lines.append("Transfer-Encoding: chunked" if length is None
+                     else f"Content-Length: {length}")
         lines.append("Connection: keep-alive" if keep_alive else "Connection: close")
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 

@@ -62,19 +62,26 @@ class Channel:
                 return answer
 
 
-def fetch_all(run, after="", **filters):
-    """Every event of the feed after a position, in order, until its head."""
-    events = []
-    with Channel(run, "consume") as channel:
-        while True:
-            head, *items = channel.ask("fetch", after=after, limit=FETCH_EVENTS, bytes=FETCH_BYTES,
-                                       **filters)
-            assert head["k"] == "events" and head.get("rc", "ok") == "ok", head
-            assert not head.get("gap"), "the feed has a gap"
-            events += items
-            if not items or head["position"] == head.get("head"):
-                return events
-            after = head["position"]
+class Feed:
+    """Follows the feed from its beginning: every event, in order, each asked for once."""
+
+    def __init__(self, run, after=""):
+        self.run = run
+        self.position = after
+        self.events = []
+
+    def more(self, **filters):
+        """Read on to the head; all events so far."""
+        with Channel(self.run, "consume") as channel:
+            while True:
+                head, *items = channel.ask("fetch", after=self.position, limit=FETCH_EVENTS,
+                                           bytes=FETCH_BYTES, **filters)
+                assert head["k"] == "events" and head.get("rc") == "ok", head
+                assert not head.get("gap"), "the feed has a gap"
+                self.events += items
+                self.position = head["position"]
+                if not items or self.position == head.get("head"):
+                    return self.events
 
 
 def figures(run, kind, **fields):

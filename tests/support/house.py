@@ -33,8 +33,11 @@ living = []  # houses of the running test, for the report of a failure
 def binary(name):
     """The path of one of aldaba's programs, None when there is no such build."""
     where = os.environ.get("ALDABA_BIN", "")
-    found = glob.glob(os.path.join(where, name)) + glob.glob(os.path.join(where, "services/*", name))
-    return next((path for path in found if os.access(path, os.X_OK)), None) if where else None
+    if not where:
+        return None
+    found = [*glob.glob(os.path.join(where, name)),
+             *glob.glob(os.path.join(where, "services/*", name))]
+    return next((os.path.abspath(path) for path in found if os.access(path, os.X_OK)), None)
 
 
 def new_sandbox(folder, *arguments, name="sandbox"):
@@ -153,8 +156,8 @@ class House:
     def aldaba(self, *words, timeout_s=60):
         """The operator's command; a CompletedProcess with text output."""
         argv = [binary("aldaba"), "--config", self.config_path(""), *map(str, words)]
-        return subprocess.run(argv, env={**os.environ, **self.env()}, capture_output=True, text=True,
-                              timeout=timeout_s, check=False, cwd=self.folder)
+        return subprocess.run(argv, env={**os.environ, **self.env()}, capture_output=True,
+                              text=True, timeout=timeout_s, check=False, cwd=self.folder)
 
     # ---- the provider ----
 
@@ -250,7 +253,7 @@ class House:
 
     def events(self, **filters):
         """The whole feed, as a stranger with the contract in hand reads it."""
-        return bus.fetch_all(self.run, **filters)
+        return bus.Feed(self.run).more(**filters)
 
     def events_of(self, task_id):
         return [event for event in self.events() if event["task"] == task_id]

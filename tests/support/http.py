@@ -68,10 +68,11 @@ class Client:
                 peer.sendall(data)
                 if half_close:
                     peer.shutdown(socket.SHUT_WR)
-                while chunk := peer.recv(65536):
+            except (TimeoutError, ConnectionError):
+                pass  # it may have answered before it had read all
+            try:
+                while not whole(answer) and (chunk := peer.recv(65536)):
                     answer += chunk
-                    if whole(answer):
-                        break
             except (TimeoutError, ConnectionError):
                 pass
             return answer

@@ -3,12 +3,13 @@
 The words are those of the checkers that message brokers are judged by: every *attempt* is a
 callback that was begun, *acknowledged* means that its sender saw a 2xx. An acknowledged callback
 is *ok* when its task has exactly one result; *lost* when it has none; a task with two results is
-*duplicated*; a result that nobody gave is *unexpected*; *recovered* are tasks that have their result
-although no callback of theirs was ever acknowledged.
+*duplicated*; a result that nobody gave is *unexpected*; *recovered* are tasks that have their
+result although no callback of theirs was ever acknowledged.
 """
 import collections
 import dataclasses
 
+from support.bus import Feed
 from support.until import until
 
 SHOWN = 10
@@ -86,7 +87,7 @@ class Ledger:
         return verdict
 
     def check_callbacks(self, verdict, provider_id, calls, events):
-        acknowledged = sum(1 for call in calls if is_2xx(call["status"]))
+        acknowledged = len(acknowledged_of(calls))
         verdict.attempt += len(calls)
         verdict.acknowledged += acknowledged
         if provider_id not in self.tasks:
@@ -119,7 +120,7 @@ def check_task(verdict, provider_id, events, given):
 
 
 def check_books(verdict, house):
-    """Exactly one disposition for each arrival, and at least one arrival for each acknowledgement."""
+    """One disposition for each arrival, and at least one arrival for each acknowledgement."""
     arrivals = house.books()["arrivals"]
     received = arrivals.get("received", 0)
     parts = {name: arrivals.get(name, 0)
@@ -135,17 +136,43 @@ def check_books(verdict, house):
         verdict.books.append(f"aldaba audit: {audit.returncode} {audit.stdout} {audit.stderr}")
 
 
+def acknowledged_of(calls):
+    return [call for call in calls if is_2xx(call["status"])]
+
+
 def settle(house, ledger, deadline_s=60):
     """Wait until the provider is at rest, each task has ended and nothing lies in a spool; then the
-    verdict. What is not over by then is part of the verdict, not of the waiting."""
+    verdict. What is not over by then is a Late with the numbers."""
     house.until_serving()
     house.until_provider_rests()
-    wanted = set(ledger.tasks.values())
-    until(lambda: wanted <= {event["task"] for event in house.events()}, deadline_s,
-          lambda: f"{len(wanted - {e['task'] for e in house.events()})} of {len(wanted)} tasks go on")
-    least = Verdict()
+    feed = Feed(house.run)
+    missing = set(ledger.tasks.values())
+
+    def all_ended():
+        missing.difference_update(event["task"] for event in feed.more())
+        return not missing
+
+    until(all_ended, deadline_s, lambda: f"{len(missing)} of {len(ledger.tasks)} tasks go on, "
+                                         f"such as {house.task(min(missing))}")
     calls = ledger.callbacks(house.provider_ledger())
-    least.acknowledged = sum(is_2xx(c["status"]) for several in calls.values() for c in several)
-    until(lambda: house.books()["arrivals"].get("received", 0) >= least.acknowledged, deadline_s,
-          lambda: f"{house.books()['arrivals']} of {least.acknowledged} acknowledged")
+    owed = sum(len(acknowledged_of(several)) for several in calls.values())
+    until(lambda: house.books()["arrivals"].get("received", 0) >= owed, deadline_s,
+          lambda: f"{house.books()['arrivals']}, but {owed} were acknowledged")
     return ledger.check(house)
+
+
+def demand_conflict_letters(house, ledger, deadline_s=30):
+    """Each task with two different answers, both acknowledged, has exactly one letter about it."""
+    calls = ledger.callbacks(house.provider_ledger())
+    owed = {ledger.tasks[provider_id] for provider_id, several in calls.items()
+            if provider_id in ledger.tasks
+            and len({call["answer"] for call in acknowledged_of(several)}) == 2}
+
+    def tasks_with_letters():
+        return [letter["task"] for letter in house.dead_letters(reason="conflict")]
+
+    until(lambda: owed <= set(tasks_with_letters()), deadline_s,
+          lambda: f"no letters about {len(owed - set(tasks_with_letters()))} of {len(owed)}")
+    found = tasks_with_letters()
+    assert len(found) == len(set(found)), "two letters about one conflict"
+    return len(owed)

@@ -12,8 +12,8 @@ RETRY_S = 0.1
 
 
 class Load:
-    """Use as a context manager: leaving it ends the submitting and waits until what was submitted is
-    registered. rate is tasks a second."""
+    """Use as a context manager: leaving it ends the submitting and waits until what was submitted
+    is registered. rate is tasks a second."""
 
     def __init__(self, house, rate=60, batch=6, threads=2, **params):
         self.house = house

@@ -1,0 +1,58 @@
+"""Everything ends and starts again with work under way: by kill -9, and in good order."""
+import pytest
+from support.house import House
+from support.ledger import demand_conflict_letters, settle
+from support.load import Load
+from support.until import passes
+
+SANDBOX = ("--fates", "ok=60,drop=15,double=10,late=5,conflict=10", "--late", "4", "--solve", "0.5",
+           "--callback-retries", "2")
+ROUNDS = 3
+
+
+@pytest.mark.parametrize("end", ["kill9", "stop"])
+def test_restart_of_everything(end):
+    with House(pollers=2, sandbox=SANDBOX) as house:
+        house.start()
+        with Load(house) as load:
+            for _ in range(ROUNDS):
+                passes(1.5)
+                for daemon in house.daemons.values():
+                    getattr(daemon, end)()
+                    if end == "stop":
+                        assert daemon.process.returncode in (0, 75), daemon.tail()
+                house.start_daemons()
+        verdict = settle(house, load.ledger).demand()
+        assert verdict.acknowledged > 100
+        demand_conflict_letters(house, load.ledger)
+
+
+def test_spool_outlives_the_gateway():
+    """The tracker is away, callbacks are spooled, the gateway is killed: the 200s still hold."""
+    with House(sandbox=("--fates", "ok=1", "--solve", "0.3")) as house:
+        house.start()
+        with Load(house, rate=40) as load:
+            passes(1)
+            house.tracker.kill9()
+            passes(2)
+            house.gateway.kill9()
+            house.gateway.launch().until_ready()
+            passes(1)
+            house.tracker.start()
+            house.until_serving()
+        settle(house, load.ledger).demand()
+
+
+def test_ids_and_sequence_numbers_go_on():
+    with House() as house:
+        house.start()
+        first = house.register(house.submit(1, solve=0)[0])
+        house.ended(first["id"])
+        for daemon in house.daemons.values():
+            daemon.kill9()
+        house.start_daemons()
+        second = house.register(house.submit(1, solve=0)[0])
+        house.ended(second["id"])
+        assert int(second["id"]) > int(first["id"])
+        positions = [(event["lane"], event["seq"]) for event in house.events()]
+        assert positions == sorted(set(positions)) and len(positions) == 2
