@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 @pytest.fixture(scope="module")
 def house():
-    with House(profile={"callback": {"stale_after": "60s"}}) as one:
+    with House(profile={"callback": {"stale_after": "60s", "plus": "auto"}}) as one:
         yield one.start()
 
 

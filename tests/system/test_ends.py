@@ -22,8 +22,8 @@ def test_unknown_is_never_terminal():
     ones: the task lives on, and the next sensible answer ends it."""
     moods = ("html502", "html200", "empty", "notready", "notready2", "error", "server", "huge",
              "slow", "half", "html502,empty,notready2", "hang")
-    with House(settings={"poller": {"timeout": "2s", "max_answer": "1MiB"}},
-               profile={"poll": {"schedule": {"give_up_after": "120s"}}},
+    with House(profile={"poll": {"timeout": "2s", "max_bytes": "1MiB",
+                                 "schedule": {"give_up_after": "120s"}}},
                sandbox=("--drip", "0.2", "--huge-mib", "16")) as house:
         house.start()
         tasks = {}

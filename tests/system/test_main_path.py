@@ -13,7 +13,7 @@ FAR = "60s"  # a task with this stale_after is not polled during its test
 
 @pytest.fixture(scope="module")
 def house():
-    with House(profile={"callback": {"stale_after": FAR}}) as one:
+    with House(profile={"callback": {"stale_after": FAR, "plus": "auto"}}) as one:
         yield one.start()
 
 

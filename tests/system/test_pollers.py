@@ -29,9 +29,8 @@ def test_pollers_share_the_work(count):
 @pytest.mark.parametrize("end", ["kill9", "stop"])
 def test_poller_ends_with_leases(end):
     """Its polls hang at the provider; when it is gone others take them over."""
-    settings = {"poller": {"timeout": "60s"}, "tracker": {"lease": "3s"}}
-    with House(pollers=1, settings=settings,
-               profile={"poll": {"schedule": {"give_up_after": "120s"}}}) as house:
+    profile = {"poll": {"timeout": "60s", "schedule": {"give_up_after": "120s"}}}
+    with House(settings={"tracker": {"lease": "3s"}}, profile=profile) as house:
         house.start()
         ledger = register_all(house, 60, solve=0, moods="hang")
         until(lambda: house.provider_stats()["moods"].get("hang", 0) >= 50, 20, "no polls hang")
