@@ -30,7 +30,8 @@ struct ald_mark_values {
 };
 
 /* Open or create (0600) the mark at path; the folder must be there.
- * ALD_OK: *out is the caller's, also when what is in it is damaged. ALD_IO: err says why. */
+ * ALD_OK: *out is the caller's, also when what is in it is damaged. ALD_FULL, ALD_IO: err says why.
+ */
 ALD_NODISCARD enum ald_rc ald_mark_open(const char *path, ald_mark_t **out, struct ald_err *err);
 /* Close, without a sync. */
 void ald_mark_destroy(ald_mark_t **self_p);
@@ -41,7 +42,8 @@ ALD_NODISCARD enum ald_rc ald_mark_read(const ald_mark_t *self, struct ald_mark_
 /* A slot was damaged when the mark was opened: ald_mark_read may be one sync behind. */
 bool ald_mark_torn(const ald_mark_t *self);
 
-/* Write; not yet durable. ALD_OK. ALD_IO: from now on every call says so, until opened again. */
+/* Write; not yet durable. ALD_OK. ALD_FULL: not written, may be tried again. ALD_IO: from now on
+ * every call says so, until opened again. */
 ALD_NODISCARD enum ald_rc ald_mark_write(ald_mark_t *self, const struct ald_mark_values *values);
 /* Make what was written durable; cheap when nothing was. ALD_OK, ALD_IO. */
 ALD_NODISCARD enum ald_rc ald_mark_sync(ald_mark_t *self);

@@ -25,7 +25,7 @@
 #include "common/base/span.h"
 #include "common/store/disk.h"
 
-enum { ALD_SPOOL_RANGE = 100000 };
+enum { ALD_SPOOL_RANGE = 100000, ALD_SPOOL_WORD_MAX = 64 };
 
 typedef struct ald_spool ald_spool_t;
 
@@ -40,8 +40,8 @@ struct ald_spool_options {
 struct ald_spool_item {
     uint64_t num; /* below 2^63 */
     int64_t at_ms;
-    struct ald_span provider; /* for counting, may be empty */
-    struct ald_span proof;    /* for counting, may be empty */
+    struct ald_span provider; /* for counting; at most ALD_SPOOL_WORD_MAX bytes, may be empty */
+    struct ald_span proof;    /* the same */
     struct ald_span bytes;
 };
 
@@ -69,7 +69,8 @@ const char *ald_spool_message(const ald_spool_t *self);
 const char *ald_spool_id(const ald_spool_t *self);
 
 /* Take `count` numbers, *first and those after it. Touches the disk once in many calls.
- * ALD_OK; ALD_FULL: none can be reserved now; ALD_IO. */
+ * Numbers in hand are given even while the disk fails: they are reserved.
+ * ALD_OK; ALD_FULL, ALD_AGAIN, ALD_IO: none can be reserved now. */
 ALD_NODISCARD enum ald_rc ald_spool_take_numbers(ald_spool_t *self, uint64_t count,
                                                  uint64_t *first);
 /* The lowest number that was not given out yet. */

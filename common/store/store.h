@@ -14,6 +14,8 @@
  *   only destroy and open, which is the protocol, bring it back. ALD_FULL is not: the transaction
  *   is gone, and the next may succeed when there is room.
  *
+ * Close a process's own readers before its writer is opened again: POSIX drops the locks of a file
+ * whenever a process closes any descriptor of it.
  * Programs must ignore SIGXFSZ, or a file size limit kills them where it should be ALD_IO.
  * Threads: a handle and its statements belong to one thread at a time.
  */
@@ -73,7 +75,8 @@ const char *ald_store_message(const ald_store_t *self);
 /* Version of the file; may be above the program's. */
 int64_t ald_store_version(const ald_store_t *self);
 
-/* Transactions. begin takes the write lock at once (read-only: a snapshot). Calling begin inside a
+/* Transactions. begin takes the write lock at once (read-only: a
+ * snapshot, from its first read). Calling begin inside a
  * transaction, or the others outside of one, is a bug.
  * begin, commit: ALD_OK, ALD_AGAIN, ALD_FULL, ALD_IO, ALD_CORRUPT. After ALD_FULL from any call
  * within it the transaction is already undone: its later steps and its commit return ALD_FULL. A

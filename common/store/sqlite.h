@@ -1,0 +1,54 @@
+/* sqlite.h - what the files of the SQLite engine share. Nobody else includes it.
+ *
+ * sqlite.c: statements and transactions. sqlite_open.c: start-up protocol, migrations, close.
+ * sqlite_wal.c: checkpoints and copies.
+ */
+#ifndef ALD_STORE_SQLITE_H
+#define ALD_STORE_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "common/store/store.h"
+
+enum { STORE_BUCKETS = 2 * ALD_STORE_STATEMENTS };
+
+struct ald_stmt {
+    ald_store_t *store;
+    const char *sql; /* the address is the key */
+    sqlite3_stmt *handle;
+    enum ald_rc bind_rc; /* the first value that could not be bound */
+};
+
+struct ald_store {
+    sqlite3 *db;
+    int lock_fd; /* -1 when read-only */
+    char path[ALD_STORE_PATH_MAX];
+    bool read_only;
+    bool failed; /* for good, until opened again */
+    bool in_tx;
+    bool undone; /* the disk was full: the engine's transaction is gone, the caller's not yet */
+    unsigned savepoints;
+    int64_t version;
+
+    int busy_ms;
+    int64_t page_bytes;
+    int64_t wal_pages;     /* in the log after the last commit */
+    int64_t checkpoint_at; /* pages at which a commit tries the next checkpoint */
+    int64_t autocheckpoint;
+    uint64_t wal_max_bytes;
+
+    struct ald_stmt statements[ALD_STORE_STATEMENTS];
+    size_t statement_count;
+    uint16_t buckets[STORE_BUCKETS]; /* index + 1 into statements, 0 = free */
+};
+
+/* What an engine's code means; an error that is for good fails the store. */
+enum ald_rc store_rc(ald_store_t *self, int code);
+
+/* First column of the first row of sql. ALD_NOTFOUND: there is no row. */
+enum ald_rc store_get_i64(ald_store_t *self, const char *sql, int64_t *out);
+
+/* After a commit: checkpoint past the thresholds. An error fails the store, not the commit. */
+void store_after_commit(ald_store_t *self);
+
+#endif
