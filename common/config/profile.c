@@ -1,7 +1,5 @@
 #include "common/config/profile.h"
 
-#include <arpa/inet.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/codec.h"
@@ -157,15 +155,13 @@ void ald_profile_digest(const struct ald_profile *profile, const char *state,
     profile_normal(profile, result, &normal);
 
     uint8_t inner[32];
-    uint8_t digest[32];
     ald_sha256(ald_buf_span(&normal), inner);
     struct ald_buf both;
     ald_buf_init(&both, 256);
     ald_buf_put_str(&both, state);
     ald_buf_put_byte(&both, '\n');
     ald_buf_put(&both, inner, sizeof inner);
-    ald_sha256(ald_buf_span(&both), digest);
-    ald_hex_encode(ald_span_of(digest, sizeof digest), out);
+    ald_sha256_hex(ald_buf_span(&both), out);
     ald_buf_free(&both);
     ald_buf_free(&text);
     ald_buf_free(&normal);

@@ -161,7 +161,8 @@ static void settings_check(struct ald_settings *self, struct ald_errors *errors)
     if (self->poller.max_answer_bytes > self->bus.max_item_bytes)
         ald_errors_add(errors, &at, "poller.max_answer must not be larger than bus.max_item.");
     if (self->gateway.max_body_bytes > self->gateway.intake_memory_bytes)
-        ald_errors_add(errors, &at, "gateway.max_body must not be larger than intake_memory.");
+        ald_errors_add(errors, &at,
+                       "gateway.max_body must not be larger than gateway.intake_memory.");
     if (self->dlq.first_after_ms > self->dlq.max_after_ms)
         ald_errors_add(errors, &at, "dlq.first_after must not be longer than dlq.max_after.");
     if (self->gateway.api_waiters > self->gateway.api_threads)

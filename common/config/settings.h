@@ -5,7 +5,7 @@
  * /etc/aldaba/aldaba.yaml), the environment (ALDABA__GATEWAY__PUBLIC), flags (gateway.public=...).
  * Profiles stand under `providers:` or, one a file, in the folder providers.d beside the file.
  *
- * The meaning of each key is the help text of its row in settings.c. Durations are ms.
+ * The meaning of each key is the help text of its row in settings_rows.c. Durations are ms.
  * Threads: none of its own; loaded settings may be read by any thread.
  */
 #ifndef ALD_CONFIG_SETTINGS_H

@@ -1,0 +1,310 @@
+/* Loading profiles, the poll request, who may call, and when two results are the same. */
+#include "common/config/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/config/cidr.h"
+#include "tests/unit/config/profile_of.h"
+
+static void test_example(void **state)
+{
+    (void)state;
+    setenv("ALD_TEST_KEY", "secret", 1);
+    struct ald_errors errors;
+    ald_profiles_t *profiles = profiles_of("mine:\n"
+                                           "  family: inphp\n"
+                                           "  secrets: {key: {env: ALD_TEST_KEY}}\n"
+                                           "  poll:\n"
+                                           "    request: {method: POST, url: \"https://h/res\"}\n"
+                                           "    schedule: {every: 7s, jitter: 10%}\n"
+                                           "  callback: {trust: id, stale_after: 2m}\n",
+                                           true, &errors);
+    assert_string_equal(ald_errors_text(&errors), "");
+    const struct ald_profile *mine = ald_profiles_find(profiles, "mine");
+    assert_ptr_equal(mine, ald_profiles_at(profiles, 0));
+    assert_null(ald_profiles_find(profiles, "yours"));
+    assert_string_equal(mine->name, "mine");
+    assert_string_equal(mine->key, "secret");
+    assert_true(mine->poll_post);
+    assert_int_equal(mine->schedule.every_ms, 7000);
+    assert_int_equal(mine->schedule.jitter_percent, 10);
+    assert_int_equal(mine->trust, ALD_TRUST_ID);
+    assert_int_equal(mine->stale_after_ms, 120000);
+    ald_profiles_destroy(&profiles);
+    assert_null(profiles);
+    ald_errors_free(&errors);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct ald_profile p = profile_of("");
+    assert_string_equal(p.dialect, "2captcha");
+    assert_false(p.poll_post);
+    assert_int_equal(p.poll_timeout_ms, 30000);
+    assert_int_equal(p.poll_max_bytes, 4 << 20);
+    assert_int_equal(p.schedule.every_ms, 5000);
+    assert_int_equal(p.schedule.backoff_percent, 150);
+    assert_int_equal(p.schedule.max_every_ms, 60000);
+    assert_int_equal(p.schedule.jitter_percent, 20);
+    assert_int_equal(p.schedule.max_requests, 20);
+    assert_int_equal(p.schedule.give_up_after_ms, 600000);
+    assert_int_equal(p.result_ttl_ms, 0);
+    assert_int_equal(p.trust, ALD_TRUST_TOKEN);
+    assert_int_equal(p.source_ip_count, 0);
+    assert_int_equal(p.max_body, 4 << 20);
+    assert_int_equal(p.stale_after_ms, 45000);
+    assert_int_equal(p.parked_for_ms, 86400000);
+    assert_int_equal(p.provider_retries_ms, INT64_C(7) * 86400000);
+    assert_int_equal(p.plus, 's');
+    assert_int_equal(p.quota_count, 10000);
+    assert_int_equal(p.quota_bytes, 64 << 20);
+}
+
+#define HEAD "p: {family: inphp, secrets: {key: {env: ALD_TEST_KEY}}, "
+#define POLL "poll: {request: {url: \"http://h/r\"}}"
+
+struct load_case {
+    const char *yaml;
+    const char *want; /* errors */
+};
+
+static const struct load_case load_cases[] = {
+    {HEAD POLL "}", ""},
+    {"p: {family: inphp, poll: none}", ""},
+    {"p: {profile: p, version: 1, family: inphp, poll: none}", ""},
+    {"{}", ""},
+    {HEAD POLL ", callback: {verification_file: {path: /2captcha.txt, content: x}}}", ""},
+    {HEAD POLL ", callback: {auth: {source_ips: [10.0.0.0/8, \"::1\"]}}}", ""},
+    {"p: {poll: none}", "p.yaml:1:1: p needs a family, such as family: inphp.\n"},
+    {"p: {family: inhpp, poll: none}",
+     "p.yaml:1:5: family is \"inhpp\"; it must be one of: inphp.\n"},
+    {"P!: {family: inphp, poll: none}",
+     "p.yaml:1:1: The name of a profile is 1 to 32 of a-z, 0-9 and -, not P!.\n"},
+    {"p: {family: inphp, profile: q, poll: none}",
+     "p.yaml:1:1: The profile is called p here and q inside.\n"},
+    {"p: {family: inphp, poll: nothing}", "p.yaml:1:20: poll must hold settings by their names.\n"},
+    {"p: {family: inphp, secrets: {key: abc}, poll: none}",
+     "p.yaml:1:30: A secret is written as {env: VAR} or {file: PATH}.\n"},
+    {"p: {family: inphp}", "p.yaml:1:1: p needs poll.request.url, or poll: none.\n"
+                           "p.yaml:1:1: p polls, so it needs secrets.key: {env: VAR} or {file: "
+                           "PATH}.\n"},
+    {HEAD "poll: {request: {url: \"ftp://h\"}}}",
+     "p.yaml:1:1: poll.request.url must begin with http:// or https://, name a host, and hold no "
+     "space or #.\n"},
+    {HEAD "poll: {requests: {url: \"ftp://h\"}}}",
+     "p.yaml:1:64: There is no setting poll.requests; did you mean poll.request?\n"},
+    {HEAD POLL ", callback: {trsut: id}}",
+     "p.yaml:1:106: There is no setting callback.trsut; did you mean callback.trust?\n"},
+    {HEAD POLL ", callback: {trust: auth}}",
+     "p.yaml:1:106: callback.trust is \"auth\"; it must be one of: hint id token.\n"},
+    {HEAD POLL ", callback: {auth: {source_ips: [10.0.0.1/8, host]}}}",
+     "p.yaml:1:1: p: source_ips takes addresses and blocks such as 10.0.0.0/8, not 10.0.0.1/8.\n"
+     "p.yaml:1:1: p: source_ips takes addresses and blocks such as 10.0.0.0/8, not host.\n"},
+    {HEAD POLL ", callback: {verification_file: {path: /a/b}}}",
+     "p.yaml:1:1: p: verification_file needs both path and content.\n"
+     "p.yaml:1:1: p: verification_file.path is a name at the root: /name.txt.\n"},
+    {HEAD "poll: {request: {url: \"http://h\"}, schedule: {every: 2m, give_up_after: 10s}}}",
+     "p.yaml:1:1: p: first_after and stale_after must be shorter than give_up_after.\n"
+     "p.yaml:1:1: p: every must not be longer than max_every.\n"},
+    {"[p]", "p.yaml:1:1: providers must hold profiles by their names.\n"},
+};
+
+static void test_load(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ALD_COUNT(load_cases); i++) {
+        struct ald_errors errors;
+        ald_profiles_t *profiles = profiles_of(load_cases[i].yaml, false, &errors);
+        if (strcmp(ald_errors_text(&errors), load_cases[i].want) != 0)
+            fail_msg("%s\nsays: %s\nwants: %s", load_cases[i].yaml, ald_errors_text(&errors),
+                     load_cases[i].want);
+        assert_int_equal(profiles != NULL, load_cases[i].want[0] == '\0');
+        ald_profiles_destroy(&profiles);
+        ald_errors_free(&errors);
+    }
+}
+
+static void test_secrets(void **state)
+{
+    (void)state;
+    unsetenv("ALD_TEST_KEY");
+    struct ald_errors errors;
+    ald_profiles_t *profiles = profiles_of(HEAD POLL "}", false, &errors);
+    struct ald_buf url;
+    struct ald_buf body;
+    ald_buf_init(&url, 100);
+    ald_buf_init(&body, 100);
+    assert_int_equal(ald_profile_poll_request(ald_profiles_at(profiles, 0), "1", &url, &body),
+                     ALD_MISSING);
+    ald_profiles_destroy(&profiles);
+    ald_errors_free(&errors);
+    assert_null(profiles_of(HEAD POLL "}", true, &errors));
+    assert_string_equal(ald_errors_text(&errors),
+                        "p.yaml:1:36: The environment variable ALD_TEST_KEY is not set.\n");
+    ald_errors_free(&errors);
+    ald_buf_free(&url);
+    ald_buf_free(&body);
+}
+
+static void test_poll_request(void **state)
+{
+    (void)state;
+    struct ald_profile p = profile_of("");
+    struct ald_buf url;
+    struct ald_buf body;
+    ald_buf_init(&url, 2048);
+    ald_buf_init(&body, 2048);
+    assert_int_equal(ald_profile_poll_request(&p, "1&id=2", &url, &body), ALD_OK);
+    assert_string_equal(ald_buf_str(&url),
+                        "https://h.example/res.php?key=k%2By&action=get&id=1%26id%3D2&json=1");
+    assert_string_equal(ald_buf_str(&body), "");
+    (void)snprintf(p.poll_url, sizeof p.poll_url, "http://h/r?a=1");
+    assert_int_equal(ald_profile_poll_request(&p, "5", &url, &body), ALD_OK);
+    assert_string_equal(ald_buf_str(&url), "http://h/r?a=1&key=k%2By&action=get&id=5&json=1");
+    p.poll_post = true;
+    assert_int_equal(ald_profile_poll_request(&p, "5", &url, &body), ALD_OK);
+    assert_string_equal(ald_buf_str(&url), "http://h/r?a=1");
+    assert_string_equal(ald_buf_str(&body), "key=k%2By&action=get&id=5&json=1");
+    p.poll_url[0] = '\0';
+    assert_int_equal(ald_profile_poll_request(&p, "5", &url, &body), ALD_MISSING);
+    ald_buf_free(&url);
+    ald_buf_free(&body);
+    struct ald_buf small;
+    ald_buf_init(&small, 10);
+    ald_buf_init(&body, 10);
+    p = profile_of("");
+    assert_int_equal(ald_profile_poll_request(&p, "5", &small, &body), ALD_TOOBIG);
+    ald_buf_free(&small);
+    ald_buf_free(&body);
+}
+
+struct peer_case {
+    const char *block;
+    const char *peer;
+    bool in;
+};
+
+static const struct peer_case peers[] = {
+    {"10.0.0.0/8", "10.255.0.1", true},
+    {"10.0.0.0/8", "11.0.0.1", false},
+    {"10.0.0.0/8", "::ffff:10.1.2.3", true},
+    {"127.0.0.1", "127.0.0.1", true},
+    {"127.0.0.1", "127.0.0.2", false},
+    {"127.0.0.1", "::1", false},
+    {"0.0.0.0/0", "255.255.255.255", true},
+    {"0.0.0.0/0", "::1", false},
+    {"::/0", "1.2.3.4", true},
+    {"2001:db8::/33", "2001:db8:7fff::1", true},
+    {"2001:db8::/33", "2001:db8:8000::1", false},
+    {"::1", "::1", true},
+    {"10.0.0.0/8", "10.0.0", false},
+    {"10.0.0.0/8", "", false},
+    {"10.0.0.0/8", "10.0.0.1:80", false},
+};
+
+static void test_peers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ALD_COUNT(peers); i++) {
+        struct ald_profile p = profile_of("");
+        assert_true(ald_profile_peer_ok(&p, peers[i].peer));
+        p.source_ip_count = 2;
+        assert_int_equal(ald_cidr_parse("192.0.2.1", &p.source_ips[0]), ALD_OK);
+        assert_int_equal(ald_cidr_parse(peers[i].block, &p.source_ips[1]), ALD_OK);
+        if (ald_profile_peer_ok(&p, peers[i].peer) != peers[i].in)
+            fail_msg("%s in %s", peers[i].peer, peers[i].block);
+    }
+    static const char *const bad[] = {
+        "",         "10.0.0.0/33", "10.0.0.1/8",   "::/129", "10.0.0.0/", "10.0.0.0/-1",
+        "10.0.0/8", "a",           "10.0.0.0/8/8", "::1/x"};
+    struct ald_cidr block;
+    for (size_t i = 0; i < ALD_COUNT(bad); i++)
+        assert_int_equal(ald_cidr_parse(bad[i], &block), ALD_INVALID);
+}
+
+struct same_case {
+    const char *a;
+    bool a_json;
+    const char *b;
+    bool b_json;
+    char plus;
+    bool same;
+};
+
+static const struct same_case sames[] = {
+    {"x", false, "x", false, 's', true},
+    {"x", false, "y", false, 's', false},
+    {" x\n", false, "x", false, 's', true},
+    {"\"x\"", true, "x", false, 's', true},
+    {"\"\\u0061b\"", true, "ab", false, 's', true},
+    {"a+b", false, "a b", false, 's', false},
+    {"a+b", false, "a b", false, 'a', true},
+    {"\"a+b\"", true, "a b", false, 'a', true},
+    {"{\"a\":1,\"b\":2}", true, "{ \"b\":2, \"a\":1 }", true, 's', true},
+    {"{\"a\":1}", true, "{\"a\":1.0}", true, 's', false},
+    {"{\"a\":1}", true, "{\"a\" : 1}", false, 's', true},
+    {"[1,2]", true, "[2,1]", true, 's', false},
+    {"12", true, "12", false, 's', true},
+    {"{\"a\":1", true, "{\"a\":1", false, 's', true},
+    {"", false, " ", false, 's', true},
+};
+
+static void test_digest(void **state)
+{
+    (void)state;
+    struct ald_profile p = profile_of("");
+    for (size_t i = 0; i < ALD_COUNT(sames); i++) {
+        const struct same_case *c = &sames[i];
+        char a[65];
+        char b[65];
+        p.plus = c->plus;
+        ald_profile_digest(&p, "done", ald_span_str(c->a), c->a_json, a);
+        ald_profile_digest(&p, "done", ald_span_str(c->b), c->b_json, b);
+        assert_int_equal(strlen(a), 64);
+        if ((strcmp(a, b) == 0) != c->same)
+            fail_msg("%s and %s", c->a, c->b);
+        ald_profile_digest(&p, "failed", ald_span_str(c->b), c->b_json, b);
+        assert_string_not_equal(a, b);
+    }
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    enum ald_then then = ALD_THEN_DONE;
+    enum ald_class cls = ALD_CLASS_NONE;
+    enum ald_scope scope = ALD_SCOPE_TASK;
+    for (int i = ALD_THEN_UNKNOWN; i <= ALD_THEN_CODE; i++) {
+        assert_true(ald_then_find(ald_then_name((enum ald_then)i), &then));
+        assert_int_equal(then, i);
+    }
+    for (int i = ALD_CLASS_NONE; i <= ALD_CLASS_UNKNOWN; i++) {
+        assert_true(ald_class_find(ald_class_name((enum ald_class)i), &cls));
+        assert_int_equal(cls, i);
+    }
+    for (int i = ALD_SCOPE_TASK; i <= ALD_SCOPE_PROXY; i++) {
+        assert_true(ald_scope_find(ald_scope_name((enum ald_scope)i), &scope));
+        assert_int_equal(scope, i);
+    }
+    assert_false(ald_then_find("gone", &then));
+    assert_int_equal(then, ALD_THEN_CODE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example), cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_load),    cmocka_unit_test(test_secrets),
+        cmocka_unit_test(test_peers),   cmocka_unit_test(test_poll_request),
+        cmocka_unit_test(test_digest),  cmocka_unit_test(test_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
