@@ -1,0 +1,186 @@
+/* What is said on events, letters and jobs, and to every daemon on control. */
+#include "proto/messages.h"
+
+#include "proto/fields.h"
+
+/* One field a line, so that a change shows which. */
+/* clang-format off */
+
+static const struct ald_field hello_fields[] = {
+    TEXT(msg_hello, sender, REQUIRED),
+    TEXT(msg_hello, instance, REQUIRED),
+    TEXT(msg_hello, role, REQUIRED),
+    U64(msg_hello, floor, OPTIONAL),
+    I64(msg_hello, spool_oldest_ms, OPTIONAL),
+    U64(msg_hello, spool_items, OPTIONAL),
+};
+const struct ald_schema MSG_HELLO = SCHEMA("hello", 1, msg_hello, hello_fields);
+
+static const struct ald_field welcome_fields[] = {
+    TEXT(msg_welcome, instance, REQUIRED),
+    U64(msg_welcome, max_item, REQUIRED),
+    SPAN(msg_welcome, keys, FIELD_KEYS_MAX, OPTIONAL),
+};
+const struct ald_schema MSG_WELCOME = SCHEMA("welcome", 1, msg_welcome, welcome_fields);
+
+static const struct ald_field batch_fields[] = {
+    TEXT(msg_batch, sender, REQUIRED),
+    TEXT(msg_batch, instance, REQUIRED),
+    U64(msg_batch, batch, REQUIRED),
+    U64(msg_batch, floor, OPTIONAL),
+    I64(msg_batch, spool_oldest_ms, OPTIONAL),
+    U64(msg_batch, spool_items, OPTIONAL),
+    U64(msg_batch, answered, OPTIONAL),
+    U64(msg_batch, acknowledged, OPTIONAL),
+    U64(msg_batch, spooled, OPTIONAL),
+    U64(msg_batch, unanswered, OPTIONAL),
+    U64(msg_batch, refused, OPTIONAL),
+};
+const struct ald_schema MSG_BATCH = SCHEMA("batch", 1, msg_batch, batch_fields);
+
+static const struct ald_field acks_fields[] = {
+    TEXT(msg_acks, instance, REQUIRED),
+    U64(msg_acks, batch, REQUIRED),
+};
+const struct ald_schema MSG_ACKS = SCHEMA("acks", 1, msg_acks, acks_fields);
+
+static const struct ald_field ack_fields[] = {
+    U64(msg_ack, num, REQUIRED),
+    TEXT(msg_ack, disposition, REQUIRED),
+    TEXT(msg_ack, reason, OPTIONAL),
+};
+const struct ald_schema MSG_ACK = SCHEMA("ack", 1, msg_ack, ack_fields);
+
+static const struct ald_field callback_fields[] = {
+    U64(msg_callback, num, REQUIRED),
+    TEXT(msg_callback, provider, REQUIRED),
+    ID(msg_callback, task, OPTIONAL),
+    U64(msg_callback, attempt, OPTIONAL),
+    TEXT(msg_callback, proof, REQUIRED),
+    TEXT(msg_callback, fault, OPTIONAL),
+    TEXT(msg_callback, detail, OPTIONAL),
+    TEXT(msg_callback, method, REQUIRED),
+    TEXT(msg_callback, path, OPTIONAL),
+    SPAN(msg_callback, query, ALD_QUERY_MAX, OPTIONAL),
+    TEXT(msg_callback, content_type, OPTIONAL),
+    SPAN(msg_callback, headers, FIELD_HEADERS_MAX, OPTIONAL),
+    SPAN(msg_callback, body, FIELD_BODY_MAX, OPTIONAL),
+    TEXT(msg_callback, peer, OPTIONAL),
+    I64(msg_callback, received_at_ms, REQUIRED),
+    BOOL(msg_callback, spooled, OPTIONAL),
+    TEXT(msg_callback, trace, OPTIONAL),
+};
+const struct ald_schema MSG_CALLBACK = SCHEMA("callback", 1, msg_callback, callback_fields);
+
+static const struct ald_field reinject_fields[] = {
+    U64(msg_reinject, num, REQUIRED),
+    TEXT(msg_reinject, letter, REQUIRED),
+    U64(msg_reinject, attempt, REQUIRED),
+    U64(msg_reinject, revision, OPTIONAL),
+    TEXT(msg_reinject, reason, REQUIRED),
+    BOOL(msg_reinject, by_person, OPTIONAL),
+    BOOL(msg_reinject, believe, OPTIONAL),
+    SPAN(msg_reinject, original, FIELD_ORIGINAL_MAX, REQUIRED),
+};
+const struct ald_schema MSG_REINJECT = SCHEMA("reinject", 1, msg_reinject, reinject_fields);
+
+static const struct ald_field closing_fields[] = {
+    U64(msg_closing, num, REQUIRED),
+    TEXT(msg_closing, letter, REQUIRED),
+    TEXT(msg_closing, state, REQUIRED),
+    I64(msg_closing, at_ms, REQUIRED),
+};
+const struct ald_schema MSG_CLOSING = SCHEMA("closing", 1, msg_closing, closing_fields);
+
+static const struct ald_field letter_fields[] = {
+    U64(msg_letter, num, REQUIRED),
+    TEXT(msg_letter, letter, REQUIRED),
+    TEXT(msg_letter, reason, REQUIRED),
+    TEXT(msg_letter, cause, OPTIONAL),
+    TEXT(msg_letter, provider, REQUIRED),
+    ID(msg_letter, task, OPTIONAL),
+    TEXT(msg_letter, provider_id, OPTIONAL),
+    TEXT(msg_letter, proof, OPTIONAL),
+    I64(msg_letter, made_at_ms, REQUIRED),
+    SPAN(msg_letter, original, FIELD_ORIGINAL_MAX, OPTIONAL),
+};
+const struct ald_schema MSG_LETTER = SCHEMA("letter", 1, msg_letter, letter_fields);
+
+static const struct ald_field ready_fields[] = {
+    TEXT(msg_ready, poller, REQUIRED),
+    U64(msg_ready, credit, REQUIRED),
+    U64(msg_ready, busy, OPTIONAL),
+    BOOL(msg_ready, stopping, OPTIONAL),
+};
+const struct ald_schema MSG_READY = SCHEMA("ready", 1, msg_ready, ready_fields);
+
+static const struct ald_field leases_fields[] = {
+    TEXT(msg_leases, instance, REQUIRED),
+};
+const struct ald_schema MSG_LEASES = SCHEMA("leases", 1, msg_leases, leases_fields);
+
+static const struct ald_field lease_fields[] = {
+    U64(msg_lease, lease, REQUIRED),
+    ID(msg_lease, task, REQUIRED),
+    TEXT(msg_lease, provider, REQUIRED),
+    TEXT(msg_lease, provider_id, REQUIRED),
+    I64(msg_lease, lease_ms, REQUIRED),
+};
+const struct ald_schema MSG_LEASE = SCHEMA("lease", 1, msg_lease, lease_fields);
+
+static const struct ald_field outcome_fields[] = {
+    U64(msg_outcome, num, REQUIRED),
+    U64(msg_outcome, lease, REQUIRED),
+    ID(msg_outcome, task, REQUIRED),
+    TEXT(msg_outcome, provider, REQUIRED),
+    BOOL(msg_outcome, left, OPTIONAL),
+    BOOL(msg_outcome, answered, OPTIONAL),
+    TEXT(msg_outcome, then, REQUIRED),
+    TEXT_AS(msg_outcome, "class", class_, OPTIONAL),
+    TEXT(msg_outcome, scope, OPTIONAL),
+    BOOL(msg_outcome, block, OPTIONAL),
+    TEXT(msg_outcome, code, OPTIONAL),
+    I64(msg_outcome, wait_ms, OPTIONAL),
+    I64(msg_outcome, grace_ms, OPTIONAL),
+    SPAN(msg_outcome, result, FIELD_BODY_MAX, OPTIONAL),
+    BOOL(msg_outcome, result_json, OPTIONAL),
+    U64(msg_outcome, http, OPTIONAL),
+    TEXT(msg_outcome, error, OPTIONAL),
+    SPAN(msg_outcome, evidence, FIELD_EVIDENCE_MAX, OPTIONAL),
+    I64(msg_outcome, took_ms, OPTIONAL),
+    I64(msg_outcome, at_ms, REQUIRED),
+};
+const struct ald_schema MSG_OUTCOME = SCHEMA("outcome", 1, msg_outcome, outcome_fields);
+
+static const struct ald_field control_fields[] = {
+    U64(msg_control, req, REQUIRED),
+    TEXT(msg_control, what, REQUIRED),
+};
+const struct ald_schema MSG_CONTROL = SCHEMA("control", 1, msg_control, control_fields);
+
+static const struct ald_field blob_fields[] = {
+    SPAN(msg_blob, bytes, FIELD_BLOB_MAX, REQUIRED),
+};
+const struct ald_schema MSG_BLOB = SCHEMA("blob", 1, msg_blob, blob_fields);
+
+const struct ald_schema *const ALD_SCHEMAS[] = {
+    &MSG_HELLO,       &MSG_WELCOME,
+    &MSG_BATCH,       &MSG_ACKS,
+    &MSG_ACK,         &MSG_CALLBACK,
+    &MSG_REINJECT,    &MSG_CLOSING,
+    &MSG_LETTER,      &MSG_READY,
+    &MSG_LEASES,      &MSG_LEASE,
+    &MSG_OUTCOME,     &MSG_REGISTER,
+    &MSG_ATTACH,      &MSG_CANCEL,
+    &MSG_GET,         &MSG_LIST,
+    &MSG_STATUS,      &MSG_AUDIT,
+    &MSG_BACKUP,      &MSG_ANSWER,
+    &MSG_TASK_VIEW,   &MSG_NOTE,
+    &MSG_FIGURE,      &MSG_FETCH,
+    &MSG_EVENTS,      &MSG_EVENT,
+    &MSG_HEAD,        &MSG_LETTERS,
+    &MSG_LETTER_SHOW, &MSG_LETTER_REPLAY,
+    &MSG_LETTER_DROP, &MSG_LETTER_VIEW,
+    &MSG_ATTEMPT,     &MSG_CONTROL,
+    &MSG_BLOB,        NULL,
+};

@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+"""Write the golden vectors of proto/vectors: one file a kind and version.
+
+An independent writer: it knows the messages from docs and headers, not from the tables, and encodes
+with python3-msgpack. A vector is the contract with programs that are already in use, so a file that
+exists is never written again: a new field or version gets a new file.
+
+A file holds {"kind", "version", "fields", "hex", "required": {"fields", "hex"}}: the message with
+every field set, and with only those that it is meaningless without. Bytes are hex in "fields".
+"""
+import hashlib
+import hmac
+import base64
+import json
+import pathlib
+import sys
+
+import msgpack
+
+HERE = pathlib.Path(__file__).resolve().parent
+OUT = HERE.parent.parent / "proto" / "vectors"
+
+ULID_A = "01JD0000000000000000000001"
+ULID_B = "01JD7Z5V9QK3M8R2T6W4XYZABC"
+TASK = "1234567890123456"
+WHEN = 1795953600123
+EXACT = 2**53 - 1
+
+REQUIRED = True
+
+
+def message(kind, *fields):
+    """fields: (key, value) or (key, value, REQUIRED), in the order in which they are written."""
+    return kind, [(f[0], f[1], len(f) == 3) for f in fields]
+
+
+MESSAGES = [
+    message("hello", ("sender", ULID_A, REQUIRED), ("instance", ULID_B, REQUIRED),
+            ("role", "gateway", REQUIRED), ("floor", 127), ("spool_oldest_ms", 86400000),
+            ("spool_items", 128)),
+    message("welcome", ("instance", ULID_B, REQUIRED), ("max_item", 64 * 2**20, REQUIRED),
+            ("keys", bytes(range(66)))),
+    message("batch", ("sender", ULID_A, REQUIRED), ("instance", ULID_B, REQUIRED),
+            ("batch", 255, REQUIRED), ("floor", 256), ("spool_oldest_ms", 1), ("spool_items", 65535),
+            ("answered", 65536), ("acknowledged", 2**32 - 1), ("spooled", 2**32),
+            ("unanswered", EXACT), ("refused", 3)),
+    message("acks", ("instance", ULID_B, REQUIRED), ("batch", 255, REQUIRED)),
+    message("ack", ("num", 70000, REQUIRED), ("disposition", "dead", REQUIRED),
+            ("reason", "unknown_task")),
+    message("callback", ("num", 41, REQUIRED), ("provider", "captcha-solver-0123456789abcdefg", REQUIRED),
+            ("task", TASK), ("attempt", 1), ("proof", "token", REQUIRED), ("fault", "oversized"),
+            ("detail", "The body is longer than 256 KiB."), ("method", "POST", REQUIRED),
+            ("path", "/cb/captcha-solver-0123456789abcdefg/{token}"), ("query", b"id=7&code=a%20b\xff"),
+            ("content_type", "application/json"), ("headers", b"X-Id: 7\nX-Note: caf\xe9\n"),
+            ("body", bytes(i * 7 % 256 for i in range(300))), ("peer", "2001:db8::1"),
+            ("received_at_ms", WHEN, REQUIRED), ("spooled", True),
+            ("trace", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")),
+    message("reinject", ("num", 9, REQUIRED), ("letter", ULID_B, REQUIRED), ("attempt", 2, REQUIRED),
+            ("revision", 1), ("reason", "unmapped_status", REQUIRED), ("by_person", True),
+            ("believe", True), ("original", b"\x82\xa1k\xa8callback\xa1v\x01", REQUIRED)),
+    message("closing", ("num", 10, REQUIRED), ("letter", ULID_B, REQUIRED),
+            ("state", "dropped", REQUIRED), ("at_ms", WHEN, REQUIRED)),
+    message("letter", ("num", 11, REQUIRED), ("letter", ULID_B, REQUIRED),
+            ("reason", "conflict", REQUIRED), ("cause", "The task is done with another answer."),
+            ("provider", "transcriber", REQUIRED), ("task", TASK), ("provider_id", "tr_0001/ü"),
+            ("proof", "id"), ("made_at_ms", WHEN, REQUIRED), ("original", b"\x00\x01\xfe\xff")),
+    message("ready", ("poller", ULID_A, REQUIRED), ("credit", 100, REQUIRED), ("busy", 12),
+            ("stopping", True)),
+    message("leases", ("instance", ULID_B, REQUIRED)),
+    message("lease", ("lease", 4096, REQUIRED), ("task", TASK, REQUIRED),
+            ("provider", "sandbox", REQUIRED), ("provider_id", "77", REQUIRED),
+            ("lease_ms", 30000, REQUIRED)),
+    message("outcome", ("num", 12, REQUIRED), ("lease", 4096, REQUIRED), ("task", TASK, REQUIRED),
+            ("provider", "sandbox", REQUIRED), ("left", True), ("answered", True),
+            ("then", "code", REQUIRED), ("class", "transient"), ("scope", "account"), ("block", True),
+            ("code", "ERROR: 1005"), ("wait_ms", 300000), ("grace_ms", 60000),
+            ("result", b'{"text":"caf\xc3\xa9"}'), ("result_json", True), ("http", 503),
+            ("error", "The answer ended early."), ("evidence", b"<html>\x00"), ("took_ms", 250),
+            ("at_ms", WHEN, REQUIRED)),
+    message("register", ("req", 1, REQUIRED), ("provider", "sandbox", REQUIRED),
+            ("provider_id", "77"), ("key", "order-1842"), ("digest", hashlib.sha256(b"x").hexdigest()),
+            ("meta", '{"user":"naïve €"}'), ("stale_after_ms", 45000), ("give_up_after_ms", 900000)),
+    message("attach", ("req", 2, REQUIRED), ("task", TASK, REQUIRED), ("provider_id", "78", REQUIRED)),
+    message("cancel", ("req", 3, REQUIRED), ("task", TASK, REQUIRED)),
+    message("get", ("req", 4, REQUIRED), ("task", TASK, REQUIRED), ("wait_ms", 30000)),
+    message("list", ("req", 5, REQUIRED), ("state", "pending"), ("provider", "sandbox"),
+            ("q", "order-1842"), ("since_ms", WHEN), ("until_ms", WHEN + 1), ("limit", 50),
+            ("cursor", "0:99")),
+    message("status", ("req", 6, REQUIRED)),
+    message("audit", ("req", 7, REQUIRED), ("deep", True)),
+    message("backup", ("req", 8, REQUIRED), ("dir", "/srv/backup/today", REQUIRED)),
+    message("answer", ("req", EXACT, REQUIRED), ("rc", "conflict", REQUIRED),
+            ("detail", "The key was used for another request."), ("cursor", "0:100"), ("more", True)),
+    message("task", ("task", str(2**53 - 1), REQUIRED), ("provider", "sandbox", REQUIRED),
+            ("provider_id", "77"), ("key", "order-1842"), ("meta", "m" * 1024),
+            ("state", "done", REQUIRED), ("source", "late"), ("result", b"OK|\x80\x81"),
+            ("result_json", True), ("code", "OK"), ("created_at_ms", WHEN, REQUIRED),
+            ("ended_at_ms", WHEN + 5000), ("stale_at_ms", WHEN + 45000),
+            ("give_up_at_ms", WHEN + 900000), ("polls", 2),
+            ("token", "AQAEYxF3-OugAf__________________AA"), ("position", "0:101")),
+    message("note", ("at_ms", WHEN, REQUIRED), ("what", "callback", REQUIRED),
+            ("text", "A callback came: applied.")),
+    message("figure", ("group", "tasks", REQUIRED), ("name", "sandbox.pending", REQUIRED),
+            ("value", -(2**53)), ("text", "balanced")),
+    message("fetch", ("req", 9, REQUIRED), ("after", "0:101"), ("provider", "sandbox"),
+            ("state", "failed"), ("limit", 1000), ("bytes", 2**20), ("wait_ms", 25000)),
+    message("events", ("req", 9, REQUIRED), ("rc", "ok", REQUIRED), ("detail", "Scanned to the head."),
+            ("position", "0:200"), ("head", "0:200"), ("gap", True)),
+    message("event", ("lane", 0, REQUIRED), ("seq", 200, REQUIRED), ("prev", 198),
+            ("task", TASK, REQUIRED), ("provider", "sandbox", REQUIRED), ("provider_id", "77"),
+            ("key", "order-1842"), ("state", "done", REQUIRED), ("result", b"line\r\n\x00\xff"),
+            ("result_type", "text"), ("code", "OK"), ("source", "callback", REQUIRED),
+            ("received_ms", WHEN), ("published_ms", WHEN + 3, REQUIRED), ("trace", "00-ab-cd-01"),
+            ("meta", "shelf 9")),
+    message("head", ("position", "0:200", REQUIRED), ("at_ms", WHEN, REQUIRED)),
+    message("letters", ("req", 10, REQUIRED), ("reason", "malformed"), ("provider", "sandbox"),
+            ("state", "held"), ("task", TASK), ("limit", 20), ("cursor", ULID_A)),
+    message("letter.show", ("req", 11, REQUIRED), ("letter", ULID_B, REQUIRED), ("believe", True),
+            ("by", "cli")),
+    message("letter.replay", ("req", 12, REQUIRED), ("letter", ULID_B, REQUIRED), ("believe", True),
+            ("by", "cli")),
+    message("letter.drop", ("req", 13, REQUIRED), ("letter", ULID_B, REQUIRED), ("believe", True),
+            ("by", "cli")),
+    message("letter.view", ("letter", ULID_B, REQUIRED), ("reason", "conflict", REQUIRED),
+            ("cause", "The task is done with another answer."), ("state", "open", REQUIRED),
+            ("outcome", "still"), ("provider", "sandbox", REQUIRED), ("task", TASK),
+            ("provider_id", "77"), ("proof", "auth"), ("made_at_ms", WHEN, REQUIRED),
+            ("due_at_ms", WHEN + 300000), ("closed_at_ms", WHEN + 600000), ("attempts", 3),
+            ("revision", 2), ("original", b"\x00\x01\xfe\xff")),
+    message("attempt", ("attempt", 3, REQUIRED), ("revision", 2), ("at_ms", WHEN, REQUIRED),
+            ("by", "schedule"), ("outcome", "still"), ("detail", "The task is not known yet.")),
+    message("control", ("req", 14, REQUIRED), ("what", "metrics", REQUIRED)),
+    message("blob", ("bytes", b"aldaba_up 1\n", REQUIRED)),
+]
+
+
+def encode(kind, pairs):
+    body = {"k": kind, "v": 1}
+    body.update(pairs)
+    return msgpack.packb(body, use_bin_type=True).hex()
+
+
+def shown(pairs):
+    return {k: v.hex() if isinstance(v, bytes) else v for k, v in pairs}
+
+
+def vector(kind, fields):
+    every = [(key, value) for key, value, _ in fields]
+    needed = [(key, value) for key, value, required in fields if required]
+    return {"kind": kind, "version": 1, "fields": shown(every), "hex": encode(kind, every),
+            "required": {"fields": shown(needed), "hex": encode(kind, needed)}}
+
+
+def token(provider, key_id, key, task, attempt):
+    facts = bytes([key_id]) + task.to_bytes(7, "big") + bytes([attempt])
+    mac = hmac.new(key, provider.encode() + b"\0" + facts, hashlib.sha256).digest()[:16]
+    text = base64.urlsafe_b64encode(facts + mac).rstrip(b"=").decode()
+    return {"provider": provider, "key_id": key_id, "key": key.hex(), "task": str(task),
+            "attempt": attempt, "token": text}
+
+
+def tokens():
+    low, high = bytes(range(32)), bytes(range(255, 223, -1))
+    return [token("sandbox", 1, low, 1234567890123456, 0),
+            token("sandbox", 1, low, 1234567890123456, 1),
+            token("sandbox", 2, high, 1234567890123456, 1),
+            token("transcriber", 1, low, 1234567890123456, 1),
+            token("a", 0, high, 0, 0),
+            token("captcha-solver-0123456789abcdefg", 255, high, 2**56 - 1, 255)]
+
+
+def write_once(name, content):
+    path = OUT / name
+    if path.exists():
+        return False
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return True
+
+
+def main():
+    OUT.mkdir(exist_ok=True)
+    written = write_once("token.json", tokens())
+    for kind, fields in MESSAGES:
+        written += write_once(f"{kind}.v1.json", vector(kind, fields))
+    print(f"{written} written, {len(MESSAGES) + 1 - written} there already", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
