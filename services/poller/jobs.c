@@ -1,0 +1,281 @@
+#include "services/poller/jobs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/config/profile.h"
+#include "common/net/courier.h"
+#include "common/net/sock.h"
+#include "common/net/window.h"
+
+enum {
+    JOBS_TICK_MS = 200,
+    JOBS_SAY_MS = 1000, /* the load is said again at least this often */
+    JOBS_RESEND_MS = 10000,
+    JOBS_FRAME_MAX = 64 << 10, /* a lease is some 300 bytes */
+    JOBS_SPARE_MAX = 64 << 10  /* bytes of an outcome beside its result */
+};
+
+struct jobs {
+    struct jobs_options options;
+    zloop_t *loop;
+    ald_courier_t *courier;
+    ald_sock_t *sock;
+    int timer;
+    struct ald_window settled;
+    uint64_t last_num;
+    char tracker[ALD_ULID_MAX]; /* run of the tracker that the leases are of */
+    size_t credit;              /* that the poller has */
+    struct msg_ready load;
+    struct msg_ready said;
+    int64_t said_ms; /* monotonic; 0 = it could not be said */
+    uint64_t garbage;
+};
+
+/* ---- ready ---- */
+
+static void jobs_say(jobs_t *self)
+{
+    zmsg_t *msg = zmsg_new();
+    self->said_ms = 0;
+    if (ald_frame_add(msg, &MSG_READY, &self->load) == ALD_OK &&
+        ald_sock_send(self->sock, &msg) == ALD_OK) {
+        self->said = self->load;
+        self->said_ms = ald_clock_now().mono_ms;
+    }
+    zmsg_destroy(&msg);
+}
+
+/* Worth a message of its own? */
+static bool jobs_news(const jobs_t *self)
+{
+    uint64_t now = self->load.credit;
+    uint64_t said = self->said.credit;
+    uint64_t change = now > said ? now - said : said - now;
+    if (self->load.stopping != self->said.stopping)
+        return true;
+    if (change == 0)
+        return false;
+    return change >= (self->options.max_credit + 3) / 4 || now == 0 || said == 0 ||
+           self->load.busy == 0;
+}
+
+/* No work is asked for before the welcome has said how large an outcome may be. */
+static void jobs_update(jobs_t *self)
+{
+    bool welcome = ald_courier_receiver(self->courier)[0] != '\0';
+    self->load.credit = welcome && !self->load.stopping ? self->credit : 0;
+    if (jobs_news(self))
+        jobs_say(self);
+}
+
+void jobs_load(jobs_t *self, size_t credit, size_t busy)
+{
+    self->credit = credit;
+    self->load.busy = busy;
+    jobs_update(self);
+}
+
+void jobs_stop(jobs_t *self)
+{
+    self->load.stopping = true;
+    jobs_update(self);
+}
+
+static int jobs_tick(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop, (void)timer;
+    jobs_t *self = arg;
+    if (self->said_ms == 0 || ald_clock_now().mono_ms - self->said_ms >= JOBS_SAY_MS)
+        jobs_say(self);
+    return 0;
+}
+
+/* ---- leases ---- */
+
+static void jobs_garbage(jobs_t *self, const char *what)
+{
+    self->garbage++;
+    ald_log(ALD_WARN, "jobs.garbage", "what=%s count=%llu", what,
+            (unsigned long long)self->garbage);
+}
+
+static void jobs_leases(jobs_t *self, zmsg_t *msg)
+{
+    struct msg_leases head;
+    zframe_t *frame = zmsg_first(msg);
+    if (!frame || ald_wire_decode(&MSG_LEASES, &head, ald_frame_span(frame)) != ALD_OK) {
+        jobs_garbage(self, "leases");
+        return;
+    }
+    if (strcmp(head.instance, self->tracker) != 0) {
+        memcpy(self->tracker, head.instance, sizeof self->tracker);
+        self->options.on_new_run(self->options.self);
+    }
+    while ((frame = zmsg_next(msg))) {
+        struct msg_lease lease;
+        if (ald_wire_decode(&MSG_LEASE, &lease, ald_frame_span(frame)) == ALD_OK)
+            self->options.on_lease(self->options.self, &lease);
+        else
+            jobs_garbage(self, "lease");
+    }
+    self->options.on_leases_end(self->options.self);
+}
+
+static int jobs_read(zloop_t *loop, zsock_t *sock, void *arg)
+{
+    (void)loop, (void)sock;
+    jobs_t *self = arg;
+    for (zmsg_t *msg = ald_sock_recv(self->sock); msg; msg = ald_sock_recv(self->sock)) {
+        jobs_leases(self, msg);
+        zmsg_destroy(&msg);
+    }
+    return 0;
+}
+
+/* ---- outcomes ---- */
+
+static void jobs_on_head(void *arg, struct msg_batch *head)
+{
+    jobs_t *self = arg;
+    head->floor = ald_window_settle(&self->settled);
+}
+
+static void jobs_settle(jobs_t *self, uint64_t num)
+{
+    if (ald_window_set(&self->settled, num, 1) == ALD_OK)
+        (void)ald_window_settle(&self->settled);
+}
+
+static void jobs_on_settled(void *arg, void *tag, const struct msg_ack *ack)
+{
+    (void)tag;
+    jobs_t *self = arg;
+    if (ack->num == 0 || ack->num > self->last_num) {
+        jobs_garbage(self, "ack");
+        return;
+    }
+    jobs_settle(self, ack->num);
+    self->options.on_settled(self->options.self);
+}
+
+static void jobs_on_welcome(void *arg, const struct msg_welcome *welcome, bool fresh)
+{
+    (void)welcome, (void)fresh;
+    jobs_update(arg);
+}
+
+static enum ald_rc jobs_post(jobs_t *self, const struct msg_outcome *outcome)
+{
+    struct ald_buf bytes;
+    ald_buf_init(&bytes, outcome->result.len + JOBS_SPARE_MAX);
+    enum ald_rc rc = ald_wire_encode(&MSG_OUTCOME, outcome, &bytes);
+    if (rc == ALD_OK)
+        rc = ald_courier_add(self->courier, outcome->num, ald_buf_span(&bytes), NULL);
+    ald_buf_free(&bytes);
+    return rc;
+}
+
+void jobs_report(jobs_t *self, const struct msg_outcome *outcome)
+{
+    struct msg_outcome item = *outcome;
+    item.num = ++self->last_num;
+    enum ald_rc rc = jobs_post(self, &item);
+    if (rc != ALD_OK) {
+        item.result = item.evidence = (struct ald_span){0};
+        item.result_json = item.answered = item.block = false;
+        item.code[0] = '\0';
+        snprintf(item.then, sizeof item.then, "%s", ald_then_name(ALD_THEN_UNKNOWN));
+        snprintf(item.class_, sizeof item.class_, "%s", ald_class_name(ALD_CLASS_NONE));
+        snprintf(item.error, sizeof item.error, "the answer does not fit the bus: %s",
+                 ald_rc_name(rc));
+        rc = jobs_post(self, &item);
+    }
+    if (rc != ALD_OK) {
+        jobs_settle(self, item.num); /* the lease's end tells the tracker */
+        ald_log(ALD_ERROR, "jobs.unsent", "task=%llu rc=%s", (unsigned long long)item.task,
+                ald_rc_name(rc));
+    }
+    ald_courier_flush(self->courier);
+}
+
+/* ---- life ---- */
+
+static enum ald_rc jobs_open(jobs_t *self, struct ald_err *err)
+{
+    const struct jobs_options *options = &self->options;
+    const struct ald_courier_options courier = {
+        .endpoint = options->endpoint,
+        .role = "poller",
+        .sender = options->instance,
+        .instance = options->instance,
+        .heartbeat_ms = options->heartbeat_ms,
+        .resend_after_ms = JOBS_RESEND_MS,
+        .self = self,
+        .on_settled = jobs_on_settled,
+        .on_head = jobs_on_head,
+        .on_welcome = jobs_on_welcome,
+    };
+    enum ald_rc rc = ald_courier_new(self->loop, &courier, &self->courier, err);
+    const struct ald_sock_options sock = {
+        .type = ZMQ_DEALER, .max_frame = JOBS_FRAME_MAX, .heartbeat_ms = options->heartbeat_ms};
+    if (rc == ALD_OK)
+        rc = ald_sock_connect(&sock, options->endpoint, &self->sock, err);
+    if (rc != ALD_OK)
+        return rc;
+    if (zloop_reader(self->loop, ald_sock_z(self->sock), jobs_read, self) != 0)
+        return ald_err_set(err, ALD_IO, "the event loop takes no more sockets");
+    zloop_reader_set_tolerant(self->loop, ald_sock_z(self->sock));
+    self->timer = zloop_timer(self->loop, JOBS_TICK_MS, 0, jobs_tick, self);
+    return ALD_OK;
+}
+
+enum ald_rc jobs_new(zloop_t *loop, const struct jobs_options *options, jobs_t **out,
+                     struct ald_err *err)
+{
+    jobs_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
+    *self = (jobs_t){.options = *options, .loop = loop, .timer = -1};
+    ald_window_init(&self->settled, 1);
+    snprintf(self->load.poller, sizeof self->load.poller, "%s", options->instance);
+    enum ald_rc rc = jobs_open(self, err);
+    self->options.endpoint = NULL; /* the caller's */
+    if (rc == ALD_OK)
+        *out = self;
+    else
+        jobs_destroy(&self);
+    return rc;
+}
+
+void jobs_destroy(jobs_t **self_p)
+{
+    jobs_t *self = *self_p;
+    if (!self)
+        return;
+    *self_p = NULL;
+    if (self->timer >= 0)
+        zloop_timer_end(self->loop, self->timer);
+    if (self->sock)
+        zloop_reader_end(self->loop, ald_sock_z(self->sock));
+    ald_sock_destroy(&self->sock);
+    ald_courier_destroy(&self->courier);
+    ald_window_free(&self->settled);
+    free(self);
+}
+
+bool jobs_away(const jobs_t *self)
+{
+    return ald_courier_away(self->courier);
+}
+
+size_t jobs_owed(const jobs_t *self)
+{
+    return ald_courier_items(self->courier);
+}
+
+size_t jobs_owed_bytes(const jobs_t *self)
+{
+    return ald_courier_bytes(self->courier);
+}

@@ -1,0 +1,20 @@
+#include "services/poller/poller.h"
+
+int main(int argc, char **argv)
+{
+    static const struct ald_service_ops ops = {
+        .name = "poller",
+        .help = "Asks providers how the tasks are doing that the tracker hands out.",
+        .profiles = true,
+        .secrets = true,
+        .start = poller_start,
+        .ready = poller_ready,
+        .drain = poller_drain,
+        .drained = poller_drained,
+        .stop = poller_stop,
+        .healthy = poller_healthy,
+        .measure = poller_measure,
+    };
+    poller_t *self = NULL;
+    return ald_service_main(argc, argv, &ops, &self);
+}

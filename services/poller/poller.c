@@ -1,0 +1,346 @@
+#include "services/poller/poller.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/metrics.h"
+#include "common/net/sock.h"
+#include "proto/channels.h"
+#include "services/poller/fetch.h"
+#include "services/poller/jobs.h"
+#include "services/poller/verdict.h"
+#include "services/poller/work.h"
+
+enum {
+    POLLER_BEGIN = 256,          /* polls begun in a turn of the loop */
+    POLLER_BEGIN_AGAIN_MS = 1,   /* and then the next turn comes soon */
+    POLLER_ABORT_MS = 5000,      /* what is under way after this long a drain is cut off */
+    POLLER_FDS_SPARE = 256,      /* descriptors beside those of requests */
+    POLLER_FDS_EACH = 2,         /* a connect may try two addresses at once */
+    POLLER_HELD_MAX = 256 << 20, /* bytes of answers under way */
+    POLLER_OWED_MAX = 64 << 20   /* bytes of outcomes; beyond it no more work is asked for */
+};
+
+static struct ald_metric polls_total = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_polls_total",
+    .help = "Leases ended, by what their poll said.",
+    .label = {"provider", "result"},
+};
+static struct ald_metric poll_seconds = {
+    .kind = ALD_HISTOGRAM,
+    .name = "aldaba_poll_seconds",
+    .help = "Time from a poll's request to its answer or failure.",
+    .bound = ald_metric_seconds,
+    .bounds = ALD_METRIC_SECONDS,
+};
+static struct ald_metric in_flight = {
+    .kind = ALD_GAUGE,
+    .name = "aldaba_polls_in_flight",
+    .help = "Polls under way now.",
+};
+static struct ald_metric outcomes_owed = {
+    .kind = ALD_GAUGE,
+    .name = "aldaba_poll_outcomes_owed",
+    .help = "Outcomes that the tracker has not acknowledged.",
+};
+
+struct poller {
+    zloop_t *loop;
+    const ald_profiles_t *profiles;
+    const struct ald_settings *settings;
+    size_t max_in_flight;
+    fetch_t *fetch;
+    work_t *work;
+    jobs_t *jobs;
+    struct verdict_room room;
+    struct ald_buf url;
+    struct ald_buf form;
+    bool begin_again; /* a timer for more beginnings is set */
+    bool draining;
+    int64_t abort_at_ms; /* monotonic */
+};
+
+/* ---- outcomes ---- */
+
+static void poller_say_load(poller_t *self)
+{
+    size_t owed = jobs_owed(self->jobs);
+    size_t credit = work_credit(self->work);
+    credit = credit > owed ? credit - owed : 0;
+    if (jobs_owed_bytes(self->jobs) > POLLER_OWED_MAX)
+        credit = 0;
+    jobs_load(self->jobs, credit, work_queued(self->work) + work_under_way(self->work));
+}
+
+/* What the metrics call it: the verdict's word, the class of a code, or how far the poll came. */
+static const char *poller_result(const struct msg_outcome *outcome)
+{
+    if (!outcome->left)
+        return "unsent";
+    if (!outcome->answered)
+        return "unanswered";
+    return strcmp(outcome->then, ald_then_name(ALD_THEN_CODE)) == 0 ? outcome->class_
+                                                                    : outcome->then;
+}
+
+static void poller_report(poller_t *self, const struct msg_lease *lease,
+                          struct msg_outcome *outcome)
+{
+    /* A name that is no profile of ours is a peer's word: it gets no series of its own. */
+    bool known = ald_profiles_find(self->profiles, lease->provider);
+    ald_metric_add(ald_metrics_get("aldaba_polls_total", known ? lease->provider : NULL,
+                                   poller_result(outcome)),
+                   1);
+    outcome->lease = lease->lease;
+    outcome->task = lease->task;
+    memcpy(outcome->provider, lease->provider, sizeof outcome->provider);
+    outcome->at_ms = ald_clock_now().wall_ms;
+    jobs_report(self->jobs, outcome);
+}
+
+static void poller_report_unsent(poller_t *self, const struct msg_lease *lease, const char *error)
+{
+    struct msg_outcome outcome = {0};
+    verdict_make_unsent(error, &outcome);
+    poller_report(self, lease, &outcome);
+}
+
+/* ---- polls ---- */
+
+static void poller_begin_some(poller_t *self);
+
+static void poller_on_answer(void *arg, const struct fetch_answer *answer)
+{
+    struct work_item *item = arg;
+    poller_t *self = item->owner;
+    const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
+    ALD_ASSERT(profile);
+    struct msg_outcome outcome = {0};
+    verdict_make(profile, answer, &self->room, &outcome);
+    poller_report(self, &item->lease, &outcome);
+    ald_metric_observe(&poll_seconds, (double)answer->took_ms / 1000);
+    work_end(self->work, &item);
+    poller_begin_some(self);
+    poller_say_load(self);
+}
+
+/* Ask the provider. NULL: under way; else why it can't be. */
+static const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
+{
+    const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
+    if (!profile)
+        return "this poller has no profile of that name";
+    ald_buf_reset(&self->url);
+    ald_buf_reset(&self->form);
+    enum ald_rc rc =
+        ald_profile_poll_request(profile, item->lease.provider_id, &self->url, &self->form);
+    if (rc != ALD_OK)
+        return rc == ALD_MISSING ? "the profile has no poll or no key"
+                                 : "the poll request is too long";
+    int64_t rest_ms = item->until_ms - now_ms;
+    const struct fetch_request request = {
+        .url = ald_buf_str(&self->url),
+        .post = ald_buf_span(&self->form),
+        .timeout_ms = rest_ms < profile->poll_timeout_ms ? rest_ms : profile->poll_timeout_ms,
+        .max_bytes = profile->poll_max_bytes,
+        .done = poller_on_answer,
+        .arg = item,
+    };
+    item->owner = self;
+    rc = fetch_start(self->fetch, &request);
+    return rc == ALD_OK ? NULL : "libcurl refused the request";
+}
+
+static int poller_on_begin_timer(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop, (void)timer;
+    poller_t *self = arg;
+    self->begin_again = false;
+    poller_begin_some(self);
+    poller_say_load(self);
+    return 0;
+}
+
+/* Begin what there is room for, in portions: the loop has other things to do. */
+static void poller_begin_some(poller_t *self)
+{
+    int64_t now_ms = ald_clock_now().mono_ms;
+    for (unsigned i = 0; i < POLLER_BEGIN; i++) {
+        struct work_item *item = NULL;
+        enum ald_rc rc = work_begin(self->work, now_ms, &item);
+        if (!item)
+            return;
+        const char *error =
+            rc == ALD_OK ? poller_ask(self, item, now_ms) : "its time was up before its turn";
+        if (!error)
+            continue;
+        poller_report_unsent(self, &item->lease, error);
+        work_end(self->work, &item);
+    }
+    if (!self->begin_again)
+        zloop_timer(self->loop, POLLER_BEGIN_AGAIN_MS, 1, poller_on_begin_timer, self);
+    self->begin_again = true;
+}
+
+/* ---- leases ---- */
+
+static void poller_on_lease(void *arg, const struct msg_lease *lease)
+{
+    poller_t *self = arg;
+    if (self->draining) {
+        poller_report_unsent(self, lease, "handed back: the poller stops");
+        return;
+    }
+    enum ald_rc rc = work_add(self->work, lease, ald_clock_now().mono_ms);
+    if (rc == ALD_FULL)
+        poller_report_unsent(self, lease, "handed back: the poller has no room");
+    if (rc == ALD_EXISTS)
+        ald_log(ALD_WARN, "poller.lease_twice", "lease=%llu", (unsigned long long)lease->lease);
+}
+
+static void poller_on_leases_end(void *arg)
+{
+    poller_begin_some(arg);
+    poller_say_load(arg);
+}
+
+static void poller_on_new_run(void *arg)
+{
+    poller_t *self = arg;
+    work_new_run(self->work);
+}
+
+static void poller_on_settled(void *arg)
+{
+    poller_say_load(arg);
+}
+
+/* ---- life ---- */
+
+/* Requests under way within what the process may open: libzmq ends it when descriptors run out. */
+static size_t poller_bound(int64_t wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return (size_t)wanted;
+    rlim_t spare = limit.rlim_cur > POLLER_FDS_SPARE ? limit.rlim_cur - POLLER_FDS_SPARE : 1;
+    size_t bound = spare / POLLER_FDS_EACH > 0 ? (size_t)(spare / POLLER_FDS_EACH) : 1;
+    if (bound >= (size_t)wanted)
+        return (size_t)wanted;
+    ald_log(ALD_WARN, "poller.few_fds", "max_in_flight=%zu wanted=%lld text=%s", bound,
+            (long long)wanted, "\"raise the limit of open files\"");
+    return bound;
+}
+
+static enum ald_rc poller_open(poller_t *self, const char *instance, struct ald_err *err)
+{
+    const struct fetch_options fetch = {
+        .max_under_way = self->max_in_flight,
+        .per_host = (size_t)self->settings->poller.connections_per_host,
+        .max_held_bytes = POLLER_HELD_MAX,
+    };
+    enum ald_rc rc = fetch_new(self->loop, &fetch, &self->fetch, err);
+    if (rc != ALD_OK)
+        return rc;
+    self->work = work_new(self->max_in_flight);
+    char endpoint[ALD_PATH_MAX + 64];
+    rc = ald_sock_endpoint(self->settings, ALD_CHANNEL_JOBS, endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    const struct jobs_options jobs = {
+        .endpoint = endpoint,
+        .instance = instance,
+        .heartbeat_ms = self->settings->bus.heartbeat_ms,
+        .max_credit = self->max_in_flight,
+        .self = self,
+        .on_lease = poller_on_lease,
+        .on_leases_end = poller_on_leases_end,
+        .on_new_run = poller_on_new_run,
+        .on_settled = poller_on_settled,
+    };
+    rc = jobs_new(self->loop, &jobs, &self->jobs, err);
+    if (rc == ALD_OK)
+        poller_say_load(self);
+    return rc;
+}
+
+enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
+{
+    struct ald_metric *const metrics[] = {&polls_total, &poll_seconds, &in_flight, &outcomes_owed};
+    for (size_t i = 0; i < ALD_COUNT(metrics); i++)
+        ald_metric_register(metrics[i]);
+    poller_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
+    *(poller_t **)arg = self;
+    self->loop = ald_service_loop(service);
+    self->profiles = ald_service_profiles(service);
+    self->settings = ald_service_settings(service);
+    self->max_in_flight = poller_bound(self->settings->poller.max_in_flight);
+    verdict_room_init(&self->room);
+    ald_buf_init(&self->url, 8 << 10);
+    ald_buf_init(&self->form, 8 << 10);
+    return poller_open(self, ald_service_instance(service), err);
+}
+
+void poller_ready(void *arg, char *out, size_t cap)
+{
+    const poller_t *self = *(poller_t **)arg;
+    snprintf(out, cap, "in_flight=%zu", self->max_in_flight);
+}
+
+void poller_drain(void *arg)
+{
+    poller_t *self = *(poller_t **)arg;
+    self->draining = true;
+    self->abort_at_ms = ald_clock_now().mono_ms + POLLER_ABORT_MS;
+    jobs_stop(self->jobs);
+    struct work_item *item = NULL;
+    while ((item = work_take_back(self->work))) {
+        poller_report_unsent(self, &item->lease, "handed back: the poller stops");
+        work_end(self->work, &item);
+    }
+}
+
+bool poller_drained(void *arg)
+{
+    poller_t *self = *(poller_t **)arg;
+    if (ald_clock_now().mono_ms >= self->abort_at_ms)
+        fetch_abort_all(self->fetch, "cut off: the poller stops");
+    return work_under_way(self->work) == 0 && jobs_owed(self->jobs) == 0;
+}
+
+int poller_stop(void *arg)
+{
+    poller_t *self = *(poller_t **)arg;
+    if (!self)
+        return 0;
+    bool left = self->jobs && (work_under_way(self->work) > 0 || jobs_owed(self->jobs) > 0);
+    fetch_destroy(&self->fetch);
+    jobs_destroy(&self->jobs);
+    work_destroy(&self->work);
+    verdict_room_free(&self->room);
+    ald_buf_free(&self->url);
+    ald_buf_free(&self->form);
+    free(self);
+    *(poller_t **)arg = NULL;
+    return left ? ALD_EXIT_AGAIN : 0;
+}
+
+bool poller_healthy(void *arg, char *out, size_t cap)
+{
+    const poller_t *self = *(poller_t **)arg;
+    bool away = jobs_away(self->jobs);
+    snprintf(out, cap, "%s", away ? "the tracker does not answer" : "");
+    return !away;
+}
+
+void poller_measure(void *arg)
+{
+    const poller_t *self = *(poller_t **)arg;
+    ald_metric_set(&in_flight, (int64_t)fetch_under_way(self->fetch));
+    ald_metric_set(&outcomes_owed, (int64_t)jobs_owed(self->jobs));
+}

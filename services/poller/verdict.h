@@ -1,0 +1,36 @@
+/* verdict.h - what one poll says about its task: a profile and an HTTP answer in, an outcome out.
+ *
+ * Pure: no sockets, no clock. Only a whole answer is judged; half of one, one that is too big and
+ * none at all say nothing about the task and are never an end. Whether the request left is told, so
+ * that the tracker does not count polls that nobody saw. One thread a room.
+ */
+#ifndef ALD_POLLER_VERDICT_H
+#define ALD_POLLER_VERDICT_H
+
+#include "common/base/buf.h"
+#include "common/config/profile.h"
+#include "proto/messages.h"
+#include "services/poller/fetch.h"
+
+enum { VERDICT_EVIDENCE_MAX = 256 };
+
+/* Where an outcome's spans live until the next one is made. */
+struct verdict_room {
+    struct ald_buf scratch;
+    uint8_t evidence[VERDICT_EVIDENCE_MAX];
+};
+
+void verdict_room_init(struct verdict_room *room);
+void verdict_room_free(struct verdict_room *room);
+
+/* Fill all that the answer decides: left, answered, then, class, scope, block, code, wait, grace,
+ * result, http, error, evidence, took. num, lease, task, provider and at_ms stay as they are. The
+ * spans are borrowed from room or the answer. The account's key is blotted out of evidence and
+ * code; the result is the provider's, byte for byte. */
+void verdict_make(const struct ald_profile *profile, const struct fetch_answer *answer,
+                  struct verdict_room *room, struct msg_outcome *out);
+
+/* The same for a poll that was never begun; error says why. */
+void verdict_make_unsent(const char *error, struct msg_outcome *out);
+
+#endif

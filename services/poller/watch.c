@@ -1,0 +1,110 @@
+#include "services/poller/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { WATCH_EVENTS = 128 /* taken in a turn of the loop */ };
+
+struct watch {
+    zloop_t *loop;
+    struct watch_options options;
+    int epoll_fd;
+    int timer_fd;
+};
+
+static int watch_on_ready(zloop_t *loop, zmq_pollitem_t *item, void *arg)
+{
+    (void)loop, (void)item;
+    watch_t *self = arg;
+    const struct watch_options *options = &self->options;
+    struct epoll_event events[WATCH_EVENTS];
+    int count = epoll_wait(self->epoll_fd, events, WATCH_EVENTS, 0);
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.fd == self->timer_fd) {
+            uint64_t fired = 0;
+            (void)!read(self->timer_fd, &fired, sizeof fired);
+            options->on_timer(options->self);
+            continue;
+        }
+        const struct watch_ready ready = {
+            .in = events[i].events & EPOLLIN,
+            .out = events[i].events & EPOLLOUT,
+            .broken = events[i].events & (EPOLLERR | EPOLLHUP),
+        };
+        options->on_fd(options->self, events[i].data.fd, ready);
+    }
+    options->on_turn(options->self);
+    return 0;
+}
+
+static enum ald_rc watch_open(watch_t *self, struct ald_err *err)
+{
+    self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    self->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (self->epoll_fd < 0 || self->timer_fd < 0 || !watch_fd(self, self->timer_fd, true, false))
+        return ald_err_set(err, ALD_IO, "cannot make an epoll set: %s", strerror(errno));
+    zmq_pollitem_t item = {.fd = self->epoll_fd, .events = ZMQ_POLLIN};
+    if (zloop_poller(self->loop, &item, watch_on_ready, self) != 0)
+        return ald_err_set(err, ALD_IO, "the event loop takes no more descriptors");
+    return ALD_OK;
+}
+
+enum ald_rc watch_new(zloop_t *loop, const struct watch_options *options, watch_t **out,
+                      struct ald_err *err)
+{
+    watch_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
+    *self = (watch_t){.loop = loop, .options = *options, .epoll_fd = -1, .timer_fd = -1};
+    enum ald_rc rc = watch_open(self, err);
+    if (rc == ALD_OK)
+        *out = self;
+    else
+        watch_destroy(&self);
+    return rc;
+}
+
+void watch_destroy(watch_t **self_p)
+{
+    watch_t *self = *self_p;
+    if (!self)
+        return;
+    *self_p = NULL;
+    zmq_pollitem_t item = {.fd = self->epoll_fd, .events = ZMQ_POLLIN};
+    if (self->epoll_fd >= 0)
+        zloop_poller_end(self->loop, &item);
+    if (self->timer_fd >= 0)
+        close(self->timer_fd);
+    if (self->epoll_fd >= 0)
+        close(self->epoll_fd);
+    free(self);
+}
+
+bool watch_fd(watch_t *self, int fd, bool in, bool out)
+{
+    struct epoll_event event = {.events = (in ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u),
+                                .data.fd = fd};
+    if (epoll_ctl(self->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0)
+        return true;
+    return errno == ENOENT && epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void watch_forget(watch_t *self, int fd)
+{
+    epoll_ctl(self->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void watch_timer(watch_t *self, long after_ms)
+{
+    struct itimerspec when = {0}; /* all zero disarms it */
+    if (after_ms == 0)
+        when.it_value.tv_nsec = 1;
+    if (after_ms > 0) {
+        when.it_value.tv_sec = after_ms / 1000;
+        when.it_value.tv_nsec = after_ms % 1000 * 1000000;
+    }
+    timerfd_settime(self->timer_fd, 0, &when, NULL);
+}

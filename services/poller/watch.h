@@ -1,0 +1,40 @@
+/* watch.h - many descriptors and one timer as a single descriptor of a zloop: zloop walks through
+ * all it has at each turn, an epoll set does not.
+ *
+ * It knows nothing of curl. Threads: the loop's.
+ */
+#ifndef ALD_POLLER_WATCH_H
+#define ALD_POLLER_WATCH_H
+
+#include <czmq.h>
+
+#include "common/base/guard.h"
+#include "common/base/rc.h"
+
+typedef struct watch watch_t;
+
+struct watch_ready {
+    bool in, out, broken;
+};
+
+struct watch_options {
+    void *self; /* passed to the functions below */
+    void (*on_fd)(void *self, int fd, struct watch_ready ready);
+    void (*on_timer)(void *self);
+    void (*on_turn)(void *self); /* after each round of the above */
+};
+
+/* ALD_OK: *out is the caller's and on the loop. ALD_IO: err says why. */
+ALD_NODISCARD enum ald_rc watch_new(zloop_t *loop, const struct watch_options *options,
+                                    watch_t **out, struct ald_err *err);
+void watch_destroy(watch_t **self_p);
+
+/* Watch a descriptor for these, from now on and in place of what it was watched for. False: the
+ * system refuses. */
+bool watch_fd(watch_t *self, int fd, bool in, bool out);
+void watch_forget(watch_t *self, int fd);
+
+/* Set the one timer; 0 is the loop's next turn, negative is never. */
+void watch_timer(watch_t *self, long after_ms);
+
+#endif

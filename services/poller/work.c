@@ -1,0 +1,162 @@
+#include "services/poller/work.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct work_slot {
+    struct work_item item;  /* first: an item is its slot */
+    struct work_slot *next; /* in the queue, or among the free ones */
+    struct work_slot *peer; /* in the same bucket */
+    uint64_t run;
+    bool queued;
+};
+
+struct work {
+    size_t max;
+    size_t bucket_count; /* a power of two */
+    struct work_slot **buckets;
+    struct work_slot *slots; /* 2 x max */
+    struct work_slot *free;
+    struct work_slot *first; /* of the queue */
+    struct work_slot *last;
+    size_t queued;
+    size_t under_way;
+    uint64_t run;
+};
+
+static size_t work_bucket_count(size_t slots)
+{
+    size_t count = 16;
+    while (count < slots)
+        count *= 2;
+    return count;
+}
+
+work_t *work_new(size_t max)
+{
+    ALD_ASSERT(max > 0 && max <= SIZE_MAX / 4 / sizeof(struct work_slot));
+    work_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
+    self->max = max;
+    self->bucket_count = work_bucket_count(2 * max);
+    self->buckets = calloc(self->bucket_count, sizeof(struct work_slot *));
+    self->slots = calloc(2 * max, sizeof *self->slots);
+    ALD_ASSERT(self->buckets && self->slots);
+    for (size_t i = 2 * max; i-- > 0;) {
+        self->slots[i].next = self->free;
+        self->free = &self->slots[i];
+    }
+    return self;
+}
+
+void work_destroy(work_t **self_p)
+{
+    if (!*self_p)
+        return;
+    free((*self_p)->buckets);
+    free((*self_p)->slots);
+    free(*self_p);
+    *self_p = NULL;
+}
+
+void work_new_run(work_t *self)
+{
+    self->run++;
+}
+
+static struct work_slot **work_bucket(work_t *self, uint64_t lease)
+{
+    /* Multiplying spreads numbers that come in order, or in steps. */
+    uint64_t mixed = lease * UINT64_C(0x9E3779B97F4A7C15);
+    return &self->buckets[(mixed >> 32) & (self->bucket_count - 1)];
+}
+
+static bool work_holds(work_t *self, uint64_t lease)
+{
+    for (const struct work_slot *slot = *work_bucket(self, lease); slot; slot = slot->peer) {
+        if (slot->item.lease.lease == lease && slot->run == self->run)
+            return true;
+    }
+    return false;
+}
+
+enum ald_rc work_add(work_t *self, const struct msg_lease *lease, int64_t now_ms)
+{
+    if (work_holds(self, lease->lease))
+        return ALD_EXISTS;
+    struct work_slot *slot = self->free;
+    if (!slot)
+        return ALD_FULL;
+    self->free = slot->next;
+    struct work_slot **bucket = work_bucket(self, lease->lease);
+    *slot = (struct work_slot){
+        .item = {.lease = *lease, .until_ms = now_ms + lease->lease_ms},
+        .peer = *bucket,
+        .run = self->run,
+        .queued = true,
+    };
+    *bucket = slot;
+    if (self->last)
+        self->last->next = slot;
+    else
+        self->first = slot;
+    self->last = slot;
+    self->queued++;
+    return ALD_OK;
+}
+
+struct work_item *work_take_back(work_t *self)
+{
+    struct work_slot *slot = self->first;
+    if (!slot)
+        return NULL;
+    self->first = slot->next;
+    if (!self->first)
+        self->last = NULL;
+    slot->next = NULL;
+    slot->queued = false;
+    self->queued--;
+    self->under_way++;
+    return &slot->item;
+}
+
+enum ald_rc work_begin(work_t *self, int64_t now_ms, struct work_item **out)
+{
+    *out = NULL;
+    if (!self->first)
+        return ALD_NOTFOUND;
+    if (self->under_way >= self->max)
+        return ALD_AGAIN;
+    *out = work_take_back(self);
+    return (*out)->until_ms > now_ms ? ALD_OK : ALD_TIMEOUT;
+}
+
+void work_end(work_t *self, struct work_item **item_p)
+{
+    struct work_slot *slot = (struct work_slot *)(void *)*item_p;
+    *item_p = NULL;
+    ALD_ASSERT(slot && !slot->queued && self->under_way > 0);
+    struct work_slot **link = work_bucket(self, slot->item.lease.lease);
+    while (*link != slot)
+        link = &(*link)->peer;
+    *link = slot->peer;
+    slot->next = self->free;
+    self->free = slot;
+    self->under_way--;
+}
+
+size_t work_credit(const work_t *self)
+{
+    size_t busy = self->queued + self->under_way;
+    return busy < self->max ? self->max - busy : 0;
+}
+
+size_t work_queued(const work_t *self)
+{
+    return self->queued;
+}
+
+size_t work_under_way(const work_t *self)
+{
+    return self->under_way;
+}

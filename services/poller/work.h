@@ -1,0 +1,54 @@
+/* work.h - the leases that a poller holds: queued, then under way, then ended.
+ *
+ * Pure state: no sockets, no clock; callers pass monotonic milliseconds. A lease whose time is up
+ * when its turn comes is handed back, not begun: its task may be another poller's by now. One
+ * thread.
+ */
+#ifndef ALD_POLLER_WORK_H
+#define ALD_POLLER_WORK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/guard.h"
+#include "common/base/rc.h"
+#include "proto/messages.h"
+
+typedef struct work work_t;
+
+/* One lease that is under way. Owned by the table, borrowed until work_end. */
+struct work_item {
+    struct msg_lease lease;
+    int64_t until_ms; /* monotonic: the lease ends */
+    void *owner;      /* the caller's */
+};
+
+/* max: leases under way at most; as many again may be queued. */
+work_t *work_new(size_t max);
+void work_destroy(work_t **self_p);
+
+/* Another run of the tracker numbers leases anew: those held keep their place, but no longer count
+ * as known by number. */
+void work_new_run(work_t *self);
+
+/* Queue a lease received at now_ms. ALD_OK. ALD_EXISTS: held already; ALD_FULL: no room for it;
+ * nothing changed. */
+ALD_NODISCARD enum ald_rc work_add(work_t *self, const struct msg_lease *lease, int64_t now_ms);
+
+/* Take the oldest queued lease. ALD_OK: it is under way, *out is it. ALD_TIMEOUT: its time was up;
+ * *out is it, work_end it too. ALD_AGAIN: max are under way; ALD_NOTFOUND: none is queued; *out is
+ * NULL. */
+ALD_NODISCARD enum ald_rc work_begin(work_t *self, int64_t now_ms, struct work_item **out);
+
+/* Take the oldest queued lease to hand it back; work_end it. NULL: none is queued. */
+struct work_item *work_take_back(work_t *self);
+
+/* The item is done with; its place is free. */
+void work_end(work_t *self, struct work_item **item_p);
+
+/* How many leases more would be begun at once. */
+size_t work_credit(const work_t *self);
+size_t work_queued(const work_t *self);
+size_t work_under_way(const work_t *self); /* those taken and not ended */
+
+#endif

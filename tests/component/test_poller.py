@@ -1,0 +1,447 @@
+"""The poller as a real process. The test is its tracker (a ROUTER) and its provider (a small HTTP
+server that answers by the id it is asked for)."""
+import asyncio
+import collections
+import os
+import re
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import time
+import urllib.parse
+
+import pytest
+import zmq
+from support import bus
+from support.daemon import Daemon
+from support.house import binary
+from support.settings import to_yaml
+from support.until import until
+
+KEY = "canary-key-0123456789abcdef"
+MAX_ITEM = 1 << 20
+SOON_S = 10
+
+pytestmark = pytest.mark.skipif(not binary("aldaba-poller"), reason="no aldaba-poller is built")
+
+
+class Provider:
+    """res.php by id: `slow-MS-x` answers OK|x after MS; others by their name below."""
+
+    def __init__(self):
+        self.asked = collections.Counter()
+        self.open = 0
+        self.most_open = 0
+        self.bytes_sent = 0
+        self.loop = asyncio.new_event_loop()
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        self.port = self.listener.getsockname()[1]
+        self.started = threading.Event()
+        threading.Thread(target=self.run, daemon=True).start()
+        assert self.started.wait(SOON_S)
+
+    def run(self):
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_until_complete(self.serve())
+        self.loop.close()
+
+    async def serve(self):
+        self.ending = asyncio.Event()
+        server = await asyncio.start_server(self.connection, sock=self.listener, backlog=4096)
+        self.started.set()
+        await self.ending.wait()
+        server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def stop(self):
+        self.loop.call_soon_threadsafe(self.ending.set)
+
+    async def connection(self, reader, writer):
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        try:
+            while await self.exchange(reader, writer):
+                pass
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self.open -= 1
+            writer.close()
+
+    async def exchange(self, reader, writer):
+        """One request; False: the connection ends."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        query = urllib.parse.urlsplit(head.split(b" ", 2)[1].decode()).query
+        asked = urllib.parse.parse_qs(query).get("id", [""])[0]
+        self.asked[asked] += 1
+        kind, *words = asked.split("-")
+        return await getattr(self, f"say_{kind}")(writer, *words)
+
+    async def send(self, writer, data):
+        writer.write(data)
+        await writer.drain()
+        self.bytes_sent += len(data)
+
+    async def answer(self, writer, body, status="200 OK"):
+        head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n"
+        await self.send(writer, head.encode() + body)
+        return True
+
+    async def say_slow(self, writer, wait_ms, word):
+        await asyncio.sleep(int(wait_ms) / 1000)
+        return await self.answer(writer, b"OK|" + word.encode())
+
+    async def say_big(self, writer, size):
+        return await self.answer(writer, b"OK|" + b"x" * int(size))
+
+    async def say_endless(self, writer, *_):
+        await self.send(writer, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            await self.send(writer, b"4000\r\n" + b"x" * 0x4000 + b"\r\n")
+
+    async def say_drip(self, writer, *_):
+        await self.send(writer, b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nOK|")
+        while True:
+            await asyncio.sleep(0.1)
+            await self.send(writer, b"x")
+
+    async def say_half(self, writer, *_):
+        await self.send(writer, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nOK|half")
+        return False
+
+    async def say_html(self, writer, *_):
+        return await self.answer(writer, b"<html>502 Bad Gateway</html>", "502 Bad Gateway")
+
+    async def say_echo(self, writer, *_):
+        return await self.answer(writer, b"ERROR_WRONG_USER_KEY " + KEY.encode())
+
+    async def say_ban(self, writer, *_):
+        return await self.answer(writer, b"ERROR: 1005")
+
+
+class Tracker:
+    """Binds `jobs`, welcomes, hands out what it is given, acknowledges outcomes if it is told to."""
+
+    def __init__(self, run, instance="T1"):
+        self.instance = instance
+        self.acking = True
+        self.outcomes = {}  # num -> outcome
+        self.times = collections.Counter()  # num -> how often it came
+        self.readies = []
+        self.hellos = []
+        self.who = None
+        self.to_give = collections.deque()
+        self.odd = collections.deque()  # messages to send as they are
+        self.ending = threading.Event()
+        self.socket = zmq.Context.instance().socket(zmq.ROUTER)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.bind(f"ipc://{run}/jobs")
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.ending.is_set():
+            if self.socket.poll(2):
+                who, *frames = self.socket.recv_multipart()
+                self.take(who, [bus.unpack(frame) for frame in frames])
+            elif self.who:
+                self.give_some()
+        self.socket.close()
+
+    def stop(self):
+        self.ending.set()
+        self.thread.join()
+
+    def take(self, who, messages):
+        head, *items = messages
+        if head["k"] == "hello":
+            self.hellos.append(head)
+            self.send(who, bus.pack("welcome", instance=self.instance, max_item=MAX_ITEM))
+        elif head["k"] == "ready":
+            self.who = who
+            self.readies.append(head)
+        elif head["k"] == "batch":
+            for item in items:
+                self.outcomes.setdefault(item["num"], item)
+                self.times[item["num"]] += 1
+            if self.acking:
+                acks = [bus.pack("ack", num=i["num"], disposition="applied") for i in items]
+                self.send(who, bus.pack("acks", instance=self.instance, batch=head["batch"]), *acks)
+
+    def send(self, who, *frames):
+        self.socket.send_multipart([who, *frames])
+
+    def credit(self):
+        return self.readies[-1]["credit"] if self.readies else 0
+
+    def give_some(self):
+        while self.odd:
+            self.send(self.who, *self.odd.popleft())
+        leases = []
+        while self.to_give and len(leases) < 500:
+            leases.append(self.to_give.popleft())
+        if leases:
+            self.send(self.who, bus.pack("leases", instance=self.instance), *leases)
+
+    def give(self, *provider_ids, provider="demo", lease_ms=60000, first=1):
+        for number, provider_id in enumerate(provider_ids, first):
+            self.to_give.append(bus.pack("lease", lease=number, task=str(1000 + number),
+                                         provider=provider, provider_id=provider_id,
+                                         lease_ms=lease_ms))
+
+    def until_outcomes(self, count, deadline_s=SOON_S):
+        until(lambda: len(self.outcomes) >= count, deadline_s,
+              lambda: f"{len(self.outcomes)} of {count} outcomes: {list(self.outcomes.values())[:5]}")
+        return sorted(self.outcomes.values(), key=lambda outcome: outcome["lease"])
+
+    def one_outcome(self, *lease, **more):
+        self.give(*lease, **more)
+        return self.until_outcomes(1)[0]
+
+
+class Place:
+    """A folder, a provider, a tracker and a poller."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="ald-")
+        self.run = os.path.join(self.folder, "run")
+        os.mkdir(self.run, 0o700)
+        self.provider = Provider()
+        self.tracker = Tracker(self.run)
+        self.poller = None
+
+    def profile(self, url, **more):
+        return {
+            "family": "inphp",
+            "secrets": {"key": {"env": "ALDABA_TEST_KEY"}},
+            "poll": {
+                "request": {"method": "GET", "url": url},
+                "timeout": "20s",
+                **more,
+            },
+            "callback": {"trust": "id", "auth": {"source_ips": ["127.0.0.1"]}},
+        }
+
+    def start(self, **settings):
+        url = f"http://127.0.0.1:{self.provider.port}/res.php"
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            refused = f"http://127.0.0.1:{unused.getsockname()[1]}/res.php"
+        path = os.path.join(self.folder, "aldaba.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(to_yaml({
+                "bus": {"run": self.run},
+                "store": {"data": self.folder},
+                "poller": {"name": "p1", "connections_per_host": 4000, **settings},
+                "providers": {
+                    "demo": self.profile(url),
+                    "quick": self.profile(url, timeout="1s"),
+                    "small": self.profile(url, max_bytes="64KiB"),
+                    "refused": self.profile(refused),
+                    "nowhere": self.profile("http://no-such-host.invalid/res.php"),
+                },
+            }) + "\n")
+        self.poller = Daemon("poller", [binary("aldaba-poller"), "--config", path], self.folder,
+                             {"ALDABA_TEST_KEY": KEY})
+        self.poller.start()
+        until(lambda: self.tracker.credit() > 0, SOON_S, "the poller does not ask for work")
+        return self
+
+    def new_tracker(self, instance):
+        self.tracker.stop()
+        self.tracker = Tracker(self.run, instance)
+
+    def close(self):
+        if self.poller:
+            self.poller.clean()
+        self.tracker.stop()
+        self.provider.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture
+def place():
+    here = Place()
+    yield here
+    if here.poller:
+        log = here.poller.tail(10**6)
+        print(log[-6000:])
+        assert KEY not in log
+        assert "ERROR: AddressSanitizer" not in log and "runtime error" not in log
+    here.close()
+
+
+def test_example(place):
+    place.start()
+    outcome = place.tracker.one_outcome("slow-0-hello")
+    assert outcome["then"] == "done" and outcome["result"] == b"hello"
+    assert outcome["left"] and outcome["answered"] and outcome["http"] == 200
+    assert (outcome["lease"], outcome["task"], outcome["provider"]) == (1, "1001", "demo")
+    assert outcome["evidence"] == b"OK|hello"
+    assert place.poller.stop() == 0
+
+
+def test_a_thousand_slow_polls_at_once(place):
+    place.start(max_in_flight=2000)
+    started = time.monotonic()
+    place.tracker.give(*(f"slow-1000-w{i}" for i in range(1000)))
+    outcomes = place.tracker.until_outcomes(1000, 20)
+    took_s = time.monotonic() - started
+    assert took_s < 5
+    assert {outcome["result"].decode() for outcome in outcomes} == {f"w{i}" for i in range(1000)}
+    assert place.provider.most_open > 500
+    assert place.poller.threads() < 12
+
+
+def test_credit_follows_the_work(place):
+    place.start(max_in_flight=40)
+    assert place.tracker.credit() == 40
+    place.tracker.give(*(f"slow-700-w{i}" for i in range(60)))  # more than was asked for
+    until(lambda: place.tracker.credit() == 0, SOON_S, "no credit 0")
+    assert place.tracker.readies[-1]["busy"] == 60
+    place.tracker.until_outcomes(60)
+    assert place.provider.most_open <= 40
+    until(lambda: place.tracker.credit() == 40, SOON_S, "the credit does not come back")
+    count = len(place.tracker.readies)
+    until(lambda: len(place.tracker.readies) >= count + 2, 4, "it is not said again each second")
+
+
+CASES = [
+    ("endless-1", "small", "unknown", True, False, "too big"),
+    ("big-70000", "small", "unknown", True, False, "too big"),
+    ("half-1", "demo", "unknown", True, False, ""),
+    ("drip-1", "quick", "unknown", True, False, "time"),
+    ("slow-5000-x", "quick", "unknown", True, False, "time"),
+    ("html-1", "demo", "unknown", True, True, None),
+    ("ban-1", "demo", "code", True, True, None),
+    ("x", "refused", "unknown", False, False, "connect"),
+    ("x", "nowhere", "unknown", False, False, ""),
+    ("x", "no-such-profile", "unknown", False, False, "profile"),
+]
+
+
+@pytest.mark.parametrize("provider_id,provider,then,left,answered,error", CASES)
+def test_what_an_answer_is_worth(place, provider_id, provider, then, left, answered, error):
+    place.start()
+    outcome = place.tracker.one_outcome(provider_id, provider=provider)
+    assert outcome["then"] == then
+    assert outcome.get("left", False) == left and outcome.get("answered", False) == answered
+    if answered:
+        assert not outcome.get("error")
+    else:
+        assert outcome["error"] and error in outcome["error"].lower()
+        assert not outcome.get("result") and not outcome.get("code")
+    assert KEY.encode() not in b"".join(str(value).encode() for value in outcome.values())
+
+
+def test_an_endless_answer_is_cut_off(place):
+    place.start()
+    place.tracker.one_outcome("endless-1", provider="small")
+    until(lambda: place.provider.open == 0, SOON_S, "the connection goes on")
+    assert place.provider.bytes_sent < 16 << 20
+
+
+def test_the_key_does_not_come_back(place):
+    place.start()
+    outcome = place.tracker.one_outcome("echo-1")
+    assert outcome["evidence"] == b"ERROR_WRONG_USER_KEY " + b"*" * len(KEY)
+    assert KEY not in str(outcome)
+
+
+def test_a_lease_that_has_run_out_is_not_begun(place):
+    place.start(max_in_flight=1)
+    place.tracker.give("slow-1500-a", first=1)
+    place.tracker.give("slow-0-b", first=2, lease_ms=500)
+    first, second = place.tracker.until_outcomes(2)
+    assert first["then"] == "done"
+    assert not second.get("left", False) and "time was up" in second["error"]
+    assert place.provider.asked == {"slow-1500-a": 1}
+
+
+def test_an_item_too_big_for_the_bus_says_so(place):
+    place.start()
+    outcome = place.tracker.one_outcome(f"big-{2 * MAX_ITEM}")
+    assert outcome["then"] == "unknown" and not outcome.get("result")
+    assert "does not fit" in outcome["error"]
+
+
+def test_sigterm_hands_back_and_finishes(place):
+    place.start(max_in_flight=2)
+    place.tracker.give(*(f"slow-1000-w{i}" for i in range(4)))  # two begin, two wait
+    until(lambda: sum(place.provider.asked.values()) == 2, SOON_S, "nothing is asked")
+    place.poller.send(signal.SIGTERM)
+    outcomes = place.tracker.until_outcomes(4)
+    assert place.poller.wait() == 0
+    assert [outcome["then"] for outcome in outcomes] == ["done", "done", "unknown", "unknown"]
+    for outcome in outcomes[2:]:
+        assert not outcome.get("left", False) and "handed back" in outcome["error"]
+    assert place.tracker.readies[-1]["stopping"]
+    assert sum(place.provider.asked.values()) == 2
+
+
+def test_sigterm_cuts_off_what_takes_too_long(place):
+    place.start()
+    place.tracker.give("slow-60000-x")
+    until(lambda: place.provider.asked, SOON_S, "nothing is asked")
+    place.poller.send(signal.SIGTERM)
+    outcome = place.tracker.until_outcomes(1)[0]
+    assert outcome["left"] and not outcome.get("answered") and "stops" in outcome["error"]
+    assert place.poller.wait() == 0
+
+
+def test_sigterm_without_a_tracker_says_that_work_is_left(place):
+    place.start()
+    place.tracker.acking = False
+    place.tracker.one_outcome("slow-0-x")
+    assert place.poller.stop() == 75
+
+
+def test_a_new_tracker_gets_what_was_not_acknowledged(place):
+    place.start()
+    place.tracker.acking = False
+    place.tracker.one_outcome("slow-0-x")
+    place.tracker.give("slow-0-y", first=2)
+    until(lambda: place.provider.asked["slow-0-y"], SOON_S, "the second lease is not begun")
+    place.new_tracker("T2")
+    outcomes = place.tracker.until_outcomes(2)
+    assert [outcome["result"] for outcome in outcomes] == [b"x", b"y"]
+    assert sum(place.provider.asked.values()) == 2
+    place.tracker.give("slow-0-z", first=1)  # its numbers begin anew
+    assert place.tracker.until_outcomes(3)
+    assert place.poller.stop() == 0
+
+
+def test_acknowledged_outcomes_are_not_sent_again(place):
+    place.start()
+    place.tracker.give(*(f"slow-0-w{i}" for i in range(300)))
+    place.tracker.until_outcomes(300)
+    place.new_tracker("T2")
+    until(lambda: place.tracker.credit(), SOON_S, "the poller does not come to the new tracker")
+    place.tracker.one_outcome("slow-0-x")
+    assert len(place.tracker.outcomes) == 1
+    assert place.poller.stop() == 0
+
+
+def test_garbage_on_the_bus(place):
+    place.start()
+    place.tracker.odd.extend([
+        [b""], [b"\xdf\xff\xff\xff\xff"], [bus.pack("leases", instance="T1"), b"junk"],
+        [bus.pack("answer", req=1, rc="ok")]])
+    assert place.tracker.one_outcome("slow-0-x")["then"] == "done"
+    assert place.poller.alive()
+
+
+def test_health_and_metrics(place):
+    place.start()
+    place.tracker.one_outcome("slow-0-x")
+    with bus.Channel(place.run, "control-poller-p1") as control:
+        assert control.ask("control", what="health")[0]["rc"] == "ok"
+        blob = control.ask("control", what="metrics")[1]
+    text = blob["bytes"].decode()
+    assert re.search(r'polls_total\{[^}]*provider="demo"[^}]*result="done"[^}]*\} 1\b', text), text
+    assert "poll_seconds_bucket" in text and "in_flight" in text

@@ -1,0 +1,171 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "services/poller/work.h"
+
+static struct msg_lease lease_of(uint64_t number, int64_t lease_ms)
+{
+    return (struct msg_lease){.lease = number, .task = 1000 + number, .lease_ms = lease_ms};
+}
+
+static void add(work_t *work, uint64_t number, int64_t lease_ms, int64_t now_ms, enum ald_rc want)
+{
+    const struct msg_lease lease = lease_of(number, lease_ms);
+    assert_int_equal(work_add(work, &lease, now_ms), want);
+}
+
+static void test_example(void **state)
+{
+    (void)state;
+    work_t *work = work_new(8);
+    add(work, 1, 30000, 0, ALD_OK);
+    struct work_item *item = NULL;
+    assert_int_equal(work_begin(work, 10, &item), ALD_OK);
+    assert_int_equal(item->lease.task, 1001);
+    work_end(work, &item);
+    assert_null(item);
+    work_destroy(&work);
+    assert_null(work);
+}
+
+static void test_oldest_first_and_never_more_than_max(void **state)
+{
+    (void)state;
+    work_t *work = work_new(2);
+    struct work_item *item[3] = {0};
+    for (uint64_t i = 1; i <= 4; i++)
+        add(work, i, 1000, 0, ALD_OK);
+    add(work, 5, 1000, 0, ALD_FULL);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(work_begin(work, 1, &item[i]), ALD_OK);
+        assert_int_equal(item[i]->lease.lease, i + 1);
+    }
+    assert_int_equal(work_begin(work, 1, &item[2]), ALD_AGAIN);
+    assert_null(item[2]);
+    work_end(work, &item[0]);
+    assert_int_equal(work_begin(work, 1, &item[2]), ALD_OK);
+    assert_int_equal(item[2]->lease.lease, 3);
+    add(work, 5, 1000, 0, ALD_OK);
+    work_destroy(&work);
+}
+
+static void test_a_lease_whose_time_is_up_is_not_begun(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t lease_ms;
+        int64_t now_ms;
+        enum ald_rc want;
+    } cases[] = {
+        {1000, 1999, ALD_OK},   {1000, 2000, ALD_TIMEOUT}, {1000, 90000, ALD_TIMEOUT},
+        {0, 1000, ALD_TIMEOUT}, {-5, 1000, ALD_TIMEOUT},
+    };
+    work_t *work = work_new(2);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct work_item *item = NULL;
+        add(work, i, cases[i].lease_ms, 1000, ALD_OK);
+        assert_int_equal(work_begin(work, cases[i].now_ms, &item), cases[i].want);
+        assert_int_equal(item->lease.lease, i);
+        work_end(work, &item);
+    }
+    struct work_item *item = NULL;
+    assert_int_equal(work_begin(work, 0, &item), ALD_NOTFOUND);
+    work_destroy(&work);
+}
+
+static void test_a_lease_twice(void **state)
+{
+    (void)state;
+    work_t *work = work_new(4);
+    add(work, 7, 1000, 0, ALD_OK);
+    add(work, 7, 1000, 0, ALD_EXISTS);
+    struct work_item *item = NULL;
+    assert_int_equal(work_begin(work, 0, &item), ALD_OK);
+    add(work, 7, 1000, 0, ALD_EXISTS);
+    work_new_run(work); /* its numbers mean other leases */
+    add(work, 7, 1000, 0, ALD_OK);
+    add(work, 7, 1000, 0, ALD_EXISTS);
+    work_end(work, &item);
+    add(work, 7, 1000, 0, ALD_EXISTS);
+    work_destroy(&work);
+}
+
+static void test_credit(void **state)
+{
+    (void)state;
+    work_t *work = work_new(3);
+    assert_int_equal(work_credit(work), 3);
+    add(work, 1, 1000, 0, ALD_OK);
+    add(work, 2, 1000, 0, ALD_OK);
+    assert_int_equal(work_credit(work), 1);
+    struct work_item *item = NULL;
+    assert_int_equal(work_begin(work, 0, &item), ALD_OK);
+    assert_int_equal(work_credit(work), 1);
+    for (uint64_t i = 3; i <= 6; i++)
+        add(work, i, 1000, 0, ALD_OK);
+    assert_int_equal(work_credit(work), 0);
+    assert_int_equal(work_queued(work), 5);
+    assert_int_equal(work_under_way(work), 1);
+    work_end(work, &item);
+    work_destroy(&work);
+}
+
+static void test_queued_leases_are_taken_back_in_order(void **state)
+{
+    (void)state;
+    work_t *work = work_new(4);
+    struct work_item *begun = NULL;
+    for (uint64_t i = 1; i <= 4; i++)
+        add(work, i, 1000, 0, ALD_OK);
+    assert_int_equal(work_begin(work, 0, &begun), ALD_OK);
+    for (uint64_t i = 2; i <= 4; i++) {
+        struct work_item *item = work_take_back(work);
+        assert_int_equal(item->lease.lease, i);
+        work_end(work, &item);
+    }
+    assert_null(work_take_back(work));
+    assert_int_equal(work_under_way(work), 1);
+    work_destroy(&work);
+}
+
+/* Numbers in no order, held and ended again and again. */
+static void test_many(void **state)
+{
+    (void)state;
+    enum { MAX = 500, ROUNDS = 20 };
+    work_t *work = work_new(MAX);
+    uint64_t number = 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < MAX; i++) {
+            number = number * 6364136223846793005u + 1442695040888963407u;
+            add(work, number, 1000, 0, ALD_OK);
+            add(work, number, 1000, 0, ALD_EXISTS);
+        }
+        assert_int_equal(work_credit(work), 0);
+        struct work_item *item[MAX];
+        for (unsigned i = 0; i < MAX; i++)
+            assert_int_equal(work_begin(work, 0, &item[i]), ALD_OK);
+        for (unsigned i = 0; i < MAX; i++)
+            work_end(work, &item[(i * 7) % MAX]);
+        assert_int_equal(work_credit(work), MAX);
+    }
+    work_destroy(&work);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_oldest_first_and_never_more_than_max),
+        cmocka_unit_test(test_a_lease_whose_time_is_up_is_not_begun),
+        cmocka_unit_test(test_a_lease_twice),
+        cmocka_unit_test(test_credit),
+        cmocka_unit_test(test_queued_leases_are_taken_back_in_order),
+        cmocka_unit_test(test_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
