@@ -1,0 +1,88 @@
+#include "services/dlq/copy.h"
+
+#include <string.h>
+
+#include "common/store/disk.h"
+
+enum { COPY_PAGES = 256, COPY_STEP_MS = 1 };
+
+struct copy {
+    zloop_t *loop;
+    shelf_t *shelf;
+    ald_backup_t *backup; /* NULL: none under way */
+    int timer;
+    copy_done_fn *done;
+    void *context;
+};
+
+copy_t *copy_new(zloop_t *loop, shelf_t *shelf)
+{
+    copy_t *self = zmalloc(sizeof *self);
+    self->loop = loop;
+    self->shelf = shelf;
+    self->timer = -1;
+    return self;
+}
+
+void copy_destroy(copy_t **self_p)
+{
+    copy_t *self = *self_p;
+    if (self == NULL)
+        return;
+    copy_cancel(self);
+    free(self);
+    *self_p = NULL;
+}
+
+static void copy_end(copy_t *self, enum ald_rc rc)
+{
+    struct ald_err err = {0};
+    enum ald_rc finished = ald_store_backup_finish(&self->backup, &err);
+    if (rc == ALD_OK)
+        rc = finished;
+    if (rc != ALD_OK && err.text[0] == '\0')
+        (void)ald_err_set(&err, rc, "the copy failed: %s", ald_rc_name(rc));
+    if (self->timer >= 0)
+        (void)zloop_timer_end(self->loop, self->timer);
+    self->timer = -1;
+    self->done(self->context, rc, &err);
+}
+
+static int copy_step(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop;
+    (void)timer;
+    copy_t *self = arg;
+    enum ald_rc rc = ald_store_backup_step(self->backup, COPY_PAGES);
+    if (rc != ALD_AGAIN)
+        copy_end(self, rc);
+    return 0;
+}
+
+enum ald_rc copy_begin(copy_t *self, const char *dir, copy_done_fn *done, void *context,
+                       struct ald_err *err)
+{
+    char path[ALD_STORE_PATH_MAX];
+    if (self->backup != NULL)
+        return ald_err_set(err, ALD_AGAIN, "A copy is under way: wait for its end.");
+    if (!shelf_ready(self->shelf))
+        return ald_err_set(err, ALD_IO, "The store of the letters has failed.");
+    int length = snprintf(path, sizeof path, "%s/letters.db", dir);
+    if (dir[0] != '/' || length < 0 || (size_t)length >= sizeof path)
+        return ald_err_set(err, ALD_INVALID, "The folder must be an absolute path that fits.");
+    enum ald_rc rc = ald_disk_folder(dir, err);
+    if (rc == ALD_OK)
+        rc = ald_store_backup_begin(shelf_store(self->shelf), path, &self->backup, err);
+    if (rc != ALD_OK)
+        return rc;
+    self->done = done;
+    self->context = context;
+    self->timer = zloop_timer(self->loop, COPY_STEP_MS, 0, copy_step, self);
+    return ALD_OK;
+}
+
+void copy_cancel(copy_t *self)
+{
+    if (self->backup != NULL)
+        copy_end(self, ALD_CLOSED);
+}

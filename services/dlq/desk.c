@@ -1,0 +1,312 @@
+#include "services/dlq/desk.h"
+
+#include <inttypes.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/net/sock.h"
+#include "services/dlq/answers.h"
+#include "services/dlq/intake.h"
+#include "services/dlq/meters.h"
+
+enum {
+    DESK_TURN = 64,               /* messages before the loop's other work has its turn */
+    DESK_FRAME_SLACK = 64 * 1024, /* a letter's head around its message */
+    DESK_FULL_LOG_MS = 10000
+};
+
+struct desk {
+    struct desk_options options;
+    zloop_t *loop;
+    ald_sock_t *sock;
+    uint64_t max_item;
+    struct msg_ack *acks; /* of the batch in hand */
+    bool draining;
+    bool full;
+    int64_t full_logged_ms;
+};
+
+/* ---- answering ---- */
+
+/* Send msg to who; both are gone afterwards. A peer that left misses its answer. */
+static void desk_send(desk_t *self, zframe_t **who_p, zmsg_t **msg_p)
+{
+    (void)zmsg_prepend(*msg_p, who_p);
+    if (ald_sock_send(self->sock, msg_p) != ALD_OK)
+        zmsg_destroy(msg_p);
+}
+
+static void desk_hello(desk_t *self, zframe_t **who_p, struct ald_span head, zmsg_t *rest)
+{
+    struct msg_hello hello;
+    (void)rest;
+    if (ald_wire_decode(&MSG_HELLO, &hello, head) != ALD_OK) {
+        meters_garbage();
+        return;
+    }
+    if (!shelf_ready(self->options.shelf))
+        return;
+    struct msg_welcome welcome = {.max_item = self->max_item};
+    ald_text_cut(welcome.instance, sizeof welcome.instance,
+                 ald_span_str(shelf_run(self->options.shelf)));
+    zmsg_t *msg = zmsg_new();
+    if (ald_frame_add(msg, &MSG_WELCOME, &welcome) == ALD_OK)
+        desk_send(self, who_p, &msg);
+    zmsg_destroy(&msg);
+}
+
+/* ---- letters in ---- */
+
+static enum ald_rc desk_take(desk_t *self, const struct msg_batch *head, zmsg_t *items,
+                             size_t *count)
+{
+    struct intake intake = {.shelf = self->options.shelf,
+                            .plan = self->options.plan,
+                            .max_item_bytes = self->max_item,
+                            .sender = head->sender,
+                            .now_ms = ald_clock_now().wall_ms};
+    enum ald_rc rc = shelf_begin(self->options.shelf);
+    if (rc != ALD_OK)
+        return rc;
+    rc = shelf_floor_note(self->options.shelf, head->sender, head->floor);
+    zframe_t *item = zmsg_first(items);
+    for (; item != NULL && *count < INTAKE_ITEMS && rc == ALD_OK; item = zmsg_next(items)) {
+        rc = intake_take(&intake, ald_frame_span(item), &self->acks[*count]);
+        if (self->acks[*count].num != 0)
+            ++*count;
+        else
+            meters_garbage();
+    }
+    if (rc == ALD_OK)
+        return shelf_commit(self->options.shelf);
+    shelf_rollback(self->options.shelf);
+    return rc;
+}
+
+/* The numbers of a batch that could not be kept, each `busy`. */
+static size_t desk_busy(desk_t *self, zmsg_t *items)
+{
+    size_t count = 0;
+    zframe_t *item = zmsg_first(items);
+    for (; item != NULL && count < INTAKE_ITEMS; item = zmsg_next(items)) {
+        struct msg_ack *ack = &self->acks[count];
+        if (intake_number(ald_frame_span(item), ack) != ALD_OK)
+            continue;
+        ald_text_cut(ack->disposition, sizeof ack->disposition,
+                     ald_span_str(ald_disposition_name(ALD_DISP_BUSY)));
+        count++;
+    }
+    return count;
+}
+
+static void desk_acknowledge(desk_t *self, zframe_t **who_p, uint64_t batch, size_t count)
+{
+    struct msg_acks head = {.batch = batch};
+    ald_text_cut(head.instance, sizeof head.instance, ald_span_str(shelf_run(self->options.shelf)));
+    zmsg_t *msg = zmsg_new();
+    enum ald_rc rc = ald_frame_add(msg, &MSG_ACKS, &head);
+    for (size_t i = 0; i < count && rc == ALD_OK; i++)
+        rc = ald_frame_add(msg, &MSG_ACK, &self->acks[i]);
+    if (rc == ALD_OK)
+        desk_send(self, who_p, &msg);
+    zmsg_destroy(&msg);
+}
+
+static void desk_count(const desk_t *self, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct msg_ack *ack = &self->acks[i];
+        enum ald_disposition disposition;
+        if (!ald_disposition_find(ack->disposition, &disposition))
+            disposition = ALD_DISP_REFUSED;
+        meters_received(disposition);
+        if (disposition == ALD_DISP_REFUSED)
+            ald_log(ALD_ERROR, "letter.refused", "num=%" PRIu64 " reason=%s", ack->num,
+                    ack->reason);
+    }
+}
+
+static void desk_say_full(desk_t *self, enum ald_rc rc)
+{
+    int64_t now_ms = ald_clock_now().mono_ms;
+    self->full = true;
+    if (self->full_logged_ms != 0 && now_ms - self->full_logged_ms < DESK_FULL_LOG_MS)
+        return;
+    self->full_logged_ms = now_ms;
+    ald_log(ALD_ERROR, "letters.unkept", "rc=%s text=\"letters wait at their sender\"",
+            ald_rc_name(rc));
+}
+
+static void desk_batch(desk_t *self, zframe_t **who_p, struct ald_span bytes, zmsg_t *items)
+{
+    struct msg_batch head;
+    if (ald_wire_decode(&MSG_BATCH, &head, bytes) != ALD_OK || !intake_id_ok(head.sender)) {
+        meters_garbage();
+        return;
+    }
+    if (!shelf_ready(self->options.shelf))
+        return;
+    size_t count = 0;
+    enum ald_rc rc = self->draining ? ALD_CLOSED : desk_take(self, &head, items, &count);
+    if (rc == ALD_OK) {
+        self->full = false;
+        desk_count(self, count);
+        desk_acknowledge(self, who_p, head.batch, count);
+        return;
+    }
+    if (!shelf_ready(self->options.shelf))
+        return;
+    if (rc != ALD_CLOSED)
+        desk_say_full(self, rc);
+    desk_acknowledge(self, who_p, head.batch, desk_busy(self, items));
+}
+
+/* ---- questions ---- */
+
+static void desk_question(desk_t *self, zframe_t **who_p, struct ald_span head, zmsg_t *rest)
+{
+    (void)rest;
+    struct answers ask = {.shelf = self->options.shelf, .now_ms = ald_clock_now().wall_ms};
+    zmsg_t *msg = answers_of(&ask, head);
+    if (msg == NULL) {
+        meters_garbage();
+        return;
+    }
+    desk_send(self, who_p, &msg);
+    if (ask.work)
+        self->options.on_work(self->options.context);
+}
+
+/* Who waits for a copy. */
+struct desk_waiter {
+    desk_t *desk;
+    zframe_t *who;
+    uint64_t req;
+};
+
+static void desk_copied(void *context, enum ald_rc rc, const struct ald_err *err)
+{
+    struct desk_waiter *waiter = context;
+    zmsg_t *msg = answers_plain(waiter->req, rc, rc == ALD_OK ? "" : err->text);
+    desk_send(waiter->desk, &waiter->who, &msg);
+    free(waiter);
+}
+
+static void desk_backup(desk_t *self, zframe_t **who_p, struct ald_span head, zmsg_t *rest)
+{
+    (void)rest;
+    struct msg_backup ask;
+    if (ald_wire_decode(&MSG_BACKUP, &ask, head) != ALD_OK) {
+        meters_garbage();
+        return;
+    }
+    struct ald_err err = {0};
+    struct desk_waiter *waiter = zmalloc(sizeof *waiter);
+    *waiter = (struct desk_waiter){.desk = self, .who = *who_p, .req = ask.req};
+    enum ald_rc rc = copy_begin(self->options.copy, ask.dir, desk_copied, waiter, &err);
+    if (rc == ALD_OK) {
+        *who_p = NULL;
+        return;
+    }
+    free(waiter);
+    zmsg_t *msg = answers_plain(ask.req, rc, err.text);
+    desk_send(self, who_p, &msg);
+}
+
+/* ---- the channel ---- */
+
+/* rest holds the frames after the head. A handler that answers takes who. */
+typedef void desk_handler(desk_t *self, zframe_t **who_p, struct ald_span head, zmsg_t *rest);
+
+static const struct {
+    const struct ald_schema *schema;
+    desk_handler *handler;
+} desk_kinds[] = {
+    {&MSG_BATCH, desk_batch},
+    {&MSG_HELLO, desk_hello},
+    {&MSG_LETTERS, desk_question},
+    {&MSG_LETTER_SHOW, desk_question},
+    {&MSG_LETTER_REPLAY, desk_question},
+    {&MSG_LETTER_DROP, desk_question},
+    {&MSG_STATUS, desk_question},
+    {&MSG_BACKUP, desk_backup},
+};
+
+static void desk_message(desk_t *self, zframe_t **who_p, zframe_t *head, zmsg_t *rest)
+{
+    struct ald_span bytes = ald_frame_span(head);
+    for (size_t i = 0; i < ALD_COUNT(desk_kinds); i++)
+        if (ald_wire_is(desk_kinds[i].schema, bytes)) {
+            desk_kinds[i].handler(self, who_p, bytes, rest);
+            return;
+        }
+    meters_garbage();
+}
+
+static int desk_read(zloop_t *loop, zsock_t *sock, void *arg)
+{
+    (void)loop;
+    (void)sock;
+    desk_t *self = arg;
+    for (unsigned turn = 0; turn < DESK_TURN; turn++) {
+        zmsg_t *msg = ald_sock_recv(self->sock);
+        if (msg == NULL)
+            break;
+        zframe_t *who = zmsg_pop(msg);
+        zframe_t *head = zmsg_pop(msg);
+        if (who != NULL && head != NULL)
+            desk_message(self, &who, head, msg);
+        else
+            meters_garbage();
+        zframe_destroy(&who);
+        zframe_destroy(&head);
+        zmsg_destroy(&msg);
+    }
+    return 0;
+}
+
+enum ald_rc desk_new(zloop_t *loop, const struct desk_options *options, desk_t **out,
+                     struct ald_err *err)
+{
+    desk_t *self = zmalloc(sizeof *self);
+    self->options = *options;
+    self->loop = loop;
+    self->max_item = options->max_item_bytes + DESK_FRAME_SLACK;
+    self->acks = zmalloc(INTAKE_ITEMS * sizeof *self->acks);
+    struct ald_sock_options sock = {.type = ZMQ_ROUTER,
+                                    .max_frame = (int64_t)self->max_item,
+                                    .heartbeat_ms = options->heartbeat_ms};
+    *out = self;
+    enum ald_rc rc = ald_sock_bind(&sock, options->endpoint, &self->sock, err);
+    if (rc != ALD_OK) {
+        desk_destroy(out);
+        return rc;
+    }
+    (void)zloop_reader(loop, ald_sock_z(self->sock), desk_read, self);
+    zloop_reader_set_tolerant(loop, ald_sock_z(self->sock));
+    return ALD_OK;
+}
+
+void desk_destroy(desk_t **self_p)
+{
+    desk_t *self = *self_p;
+    if (self == NULL)
+        return;
+    if (self->sock != NULL)
+        zloop_reader_end(self->loop, ald_sock_z(self->sock));
+    ald_sock_destroy(&self->sock);
+    free(self->acks);
+    free(self);
+    *self_p = NULL;
+}
+
+void desk_drain(desk_t *self)
+{
+    self->draining = true;
+}
+
+bool desk_full(const desk_t *self)
+{
+    return self->full;
+}

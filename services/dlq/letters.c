@@ -1,0 +1,192 @@
+#include "services/dlq/letters.h"
+
+#include <string.h>
+
+#define REFUSED_BUYS                                                                               \
+    "Trying this again would submit a new task, which is paid for: submit it anew and drop the "   \
+    "letter."
+
+static const struct letter_rule letter_rules[ALD_REASON_COUNT] = {
+    [ALD_REASON_NONE] = {.refused = "The letter's reason is not known."},
+    [ALD_REASON_MALFORMED] = {.replay = true},
+    [ALD_REASON_UNAUTHENTICATED] = {.replay = true, .believe = true},
+    [ALD_REASON_UNKNOWN_TASK] = {.scheduled = true, .replay = true},
+    [ALD_REASON_UNMAPPED_STATUS] = {.scheduled = true, .replay = true},
+    [ALD_REASON_CONFLICT] = {.refused = "The task keeps its first result, so this answer would "
+                                        "conflict again: read it, then drop the letter."},
+    [ALD_REASON_SUBMIT_FAILED] = {.refused = REFUSED_BUYS},
+    [ALD_REASON_SUBMIT_UNCERTAIN] = {.refused = REFUSED_BUYS},
+    [ALD_REASON_EXPIRED] = {.refused = "The task ended without an answer, so there is no message "
+                                       "to judge: submit the task anew and drop the letter."},
+    [ALD_REASON_CONSUMER_REJECTED] = {.scheduled = true, .replay = true},
+};
+
+static const char *const letter_state_names[LETTER_STATES] = {
+    [LETTER_OPEN] = "open",
+    [LETTER_HELD] = "held",
+    [LETTER_RESOLVED] = "resolved",
+    [LETTER_DROPPED] = "dropped",
+};
+
+const struct letter_rule *letter_rule_of(enum ald_reason reason)
+{
+    ALD_ASSERT(reason < ALD_REASON_COUNT);
+    return &letter_rules[reason];
+}
+
+static int64_t letter_next_due(const struct letter *self, const struct letter_plan *plan,
+                               int64_t now_ms, uint64_t random)
+{
+    if (!letter_rules[self->reason].scheduled || self->empty)
+        return 0;
+    unsigned step = self->attempts < UINT32_MAX ? (unsigned)self->attempts : UINT32_MAX;
+    return now_ms + ald_backoff_wait(&plan->backoff, step, random);
+}
+
+void letter_open(struct letter *self, const struct letter_plan *plan, int64_t now_ms,
+                 uint64_t random)
+{
+    *self = (struct letter){
+        .reason = self->reason, .empty = self->empty, .state = LETTER_OPEN, .revision = 1};
+    if (plan->max_attempts > 0)
+        self->due_at_ms = letter_next_due(self, plan, now_ms, random);
+    else if (letter_rules[self->reason].scheduled)
+        self->state = LETTER_HELD;
+}
+
+bool letter_begin(struct letter *self, int64_t now_ms)
+{
+    if (letter_closed(self->state) || self->pinned != 0 || self->due_at_ms == 0 ||
+        self->due_at_ms > now_ms)
+        return false;
+    self->attempts++;
+    self->pinned = self->revision;
+    self->due_at_ms = 0;
+    return true;
+}
+
+static void letter_close(struct letter *self, enum letter_state state, int64_t now_ms)
+{
+    self->state = state;
+    self->due_at_ms = 0;
+    self->closed_at_ms = now_ms;
+}
+
+static void letter_still(struct letter *self, const struct letter_plan *plan, int64_t now_ms,
+                         uint64_t random)
+{
+    if (self->state == LETTER_HELD || !letter_rules[self->reason].scheduled)
+        return;
+    if (self->attempts >= plan->max_attempts) {
+        self->state = LETTER_HELD;
+        return;
+    }
+    self->due_at_ms = letter_next_due(self, plan, now_ms, random);
+}
+
+bool letter_answer(struct letter *self, const struct letter_plan *plan,
+                   enum ald_disposition disposition, int64_t now_ms, uint64_t random)
+{
+    self->pinned = 0;
+    self->by_person = false;
+    self->believe = false;
+    switch (disposition) {
+    case ALD_DISP_APPLIED:
+    case ALD_DISP_DUPLICATE:
+    case ALD_DISP_PROGRESS:
+        letter_close(self, LETTER_RESOLVED, now_ms);
+        return true;
+    case ALD_DISP_DROPPED:
+        letter_close(self, LETTER_DROPPED, now_ms);
+        return true;
+    case ALD_DISP_PARKED:
+    case ALD_DISP_DEAD:
+    case ALD_DISP_BUSY: /* also ALD_DISP_COUNT */
+    case ALD_DISP_REFUSED:
+    case ALD_DISP_STILL:
+    case ALD_DISP_ANSWERS:
+        break;
+    }
+    letter_still(self, plan, now_ms, random);
+    return false;
+}
+
+enum letter_verdict letter_replay(struct letter *self, bool believe, int64_t now_ms)
+{
+    const struct letter_rule *rule = letter_rule_of(self->reason);
+    if (letter_closed(self->state))
+        return LETTER_CLOSED;
+    if (!rule->replay)
+        return LETTER_NOT_ALLOWED;
+    if (believe != rule->believe)
+        return rule->believe ? LETTER_UNVOUCHED : LETTER_NOT_FORGED;
+    if (self->empty)
+        return LETTER_EMPTY;
+    if (self->pinned != 0)
+        return LETTER_UNDER_WAY;
+    self->due_at_ms = now_ms;
+    self->by_person = true;
+    self->believe = believe;
+    return LETTER_YES;
+}
+
+enum letter_verdict letter_drop(struct letter *self, int64_t now_ms)
+{
+    if (letter_closed(self->state))
+        return LETTER_CLOSED;
+    /* Its answer may be on the way; a letter must not be both applied and dropped. */
+    if (self->pinned != 0)
+        return LETTER_UNDER_WAY;
+    letter_close(self, LETTER_DROPPED, now_ms);
+    self->closing = true;
+    return LETTER_YES;
+}
+
+const char *letter_why(enum letter_verdict verdict, enum ald_reason reason)
+{
+    switch (verdict) {
+    case LETTER_YES:
+        return "";
+    case LETTER_CLOSED:
+        return "The letter is closed already.";
+    case LETTER_UNDER_WAY:
+        return "An attempt is under way: wait for its answer, then ask again.";
+    case LETTER_NOT_ALLOWED:
+        return letter_rule_of(reason)->refused;
+    case LETTER_UNVOUCHED:
+        return "Nothing proves who sent this message: replay it with believe only if you know "
+               "that it is genuine.";
+    case LETTER_NOT_FORGED:
+        return "Only an unauthenticated letter is replayed with believe.";
+    case LETTER_EMPTY:
+        return "The letter holds no message to judge.";
+    case LETTER_VERDICTS:
+        break;
+    }
+    ALD_ASSERT(false);
+    return "";
+}
+
+int64_t letter_plan_longest_ms(const struct letter_plan *plan)
+{
+    const struct ald_backoff *backoff = &plan->backoff;
+    int64_t wait_ms = backoff->max_ms > backoff->first_ms ? backoff->max_ms : backoff->first_ms;
+    return wait_ms + wait_ms / 100 * (int64_t)backoff->jitter_percent + 1000;
+}
+
+const char *letter_state_name(enum letter_state state)
+{
+    ALD_ASSERT(state < LETTER_STATES);
+    return letter_state_names[state];
+}
+
+bool letter_state_find(const char *word, enum letter_state *out)
+{
+    for (unsigned i = 0; i < LETTER_STATES; i++) {
+        if (strcmp(word, letter_state_names[i]) == 0) {
+            *out = (enum letter_state)i;
+            return true;
+        }
+    }
+    return false;
+}

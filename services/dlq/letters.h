@@ -1,0 +1,99 @@
+/* letters.h - what may become of a dead letter: the rules a reason, the schedule, the decisions.
+ *
+ * A letter is `open` until it is answered, `held` for a person after its last scheduled attempt,
+ * `resolved` when a re-injection had an effect (or was found to have had one) and `dropped` when a
+ * person or the quota closed it. Closed letters never open again.
+ *
+ * Pure: knows no store, socket or clock. Each decision changes the struct it is given and nothing
+ * else; the caller commits the change before acting on it. Any thread.
+ */
+#ifndef ALD_DLQ_LETTERS_H
+#define ALD_DLQ_LETTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/backoff.h"
+#include "common/base/guard.h"
+#include "proto/words.h"
+
+enum letter_state { LETTER_OPEN, LETTER_HELD, LETTER_RESOLVED, LETTER_DROPPED, LETTER_STATES };
+
+/* What the reason of a letter allows. */
+struct letter_rule {
+    bool scheduled;      /* re-injected without being asked */
+    bool replay;         /* a person may have it judged again */
+    bool believe;        /* only by vouching for it */
+    const char *refused; /* one sentence, when replay is false */
+};
+
+/* When letters are tried again; the settings dlq.* */
+struct letter_plan {
+    struct ald_backoff backoff;
+    uint64_t max_attempts; /* then the schedule ends */
+};
+
+/* The part of a letter that decisions are made on. */
+struct letter {
+    enum ald_reason reason;
+    enum letter_state state;
+    uint64_t attempts; /* begun so far, by schedule or person; never reset */
+    uint64_t revision; /* of the original that the next attempt judges */
+    uint64_t pinned;   /* revision of the attempt under way, 0 = none is */
+    int64_t due_at_ms; /* the next attempt; 0 = none planned */
+    bool by_person;    /* the planned or running attempt was asked for */
+    bool believe;      /* and vouched for */
+    bool empty;        /* there is no original to judge */
+    bool closing;      /* the tracker has still to be told that it was dropped */
+    int64_t closed_at_ms;
+};
+
+/* What a decision said. */
+enum letter_verdict {
+    LETTER_YES,
+    LETTER_CLOSED,      /* resolved or dropped: nothing changes any more */
+    LETTER_UNDER_WAY,   /* an attempt is not answered yet */
+    LETTER_NOT_ALLOWED, /* by the reason's rule, see letter_rule.refused */
+    LETTER_UNVOUCHED,   /* needs believe */
+    LETTER_NOT_FORGED,  /* believe was said of a reason that does not take it */
+    LETTER_EMPTY,       /* has no original */
+    LETTER_VERDICTS
+};
+
+const struct letter_rule *letter_rule_of(enum ald_reason reason);
+
+/* Put a new letter's fields but reason and empty in order and plan its first attempt. */
+void letter_open(struct letter *self, const struct letter_plan *plan, int64_t now_ms,
+                 uint64_t random);
+
+/* The planned attempt begins: it gets the next number and pins the revision.
+ * false: the letter is closed, an attempt is under way, or none is due yet; nothing changed. */
+ALD_NODISCARD bool letter_begin(struct letter *self, int64_t now_ms);
+
+/* The attempt under way was answered. applied, duplicate and progress resolve the letter; dropped
+ * says that the tracker has closed it before; all else plans the next attempt or, after the last,
+ * holds the letter. true: the letter is closed now. */
+bool letter_answer(struct letter *self, const struct letter_plan *plan,
+                   enum ald_disposition disposition, int64_t now_ms, uint64_t random);
+
+/* A person wants the letter judged again, however often: plans an attempt for now. */
+ALD_NODISCARD enum letter_verdict letter_replay(struct letter *self, bool believe, int64_t now_ms);
+
+/* Close the letter without effect; the tracker must be told. */
+ALD_NODISCARD enum letter_verdict letter_drop(struct letter *self, int64_t now_ms);
+
+/* One sentence for a person on why a decision was not YES. */
+const char *letter_why(enum letter_verdict verdict, enum ald_reason reason);
+
+static inline bool letter_closed(enum letter_state state)
+{
+    return state == LETTER_RESOLVED || state == LETTER_DROPPED;
+}
+
+/* The longest that an attempt can lie ahead: guards due times against a clock that was set back. */
+int64_t letter_plan_longest_ms(const struct letter_plan *plan);
+
+const char *letter_state_name(enum letter_state state);
+ALD_NODISCARD bool letter_state_find(const char *word, enum letter_state *out);
+
+#endif

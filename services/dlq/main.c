@@ -1,0 +1,17 @@
+#include "services/dlq/dlq.h"
+
+int main(int argc, char **argv)
+{
+    static const struct ald_service_ops ops = {
+        .name = "dlq",
+        .help = "Keeps what could not be processed, and has it tried again.",
+        .start = dlq_start,
+        .drain = dlq_drain,
+        .drained = dlq_drained,
+        .stop = dlq_stop,
+        .healthy = dlq_healthy,
+        .measure = dlq_measure,
+    };
+    struct dlq self = {0};
+    return ald_service_main(argc, argv, &ops, &self);
+}

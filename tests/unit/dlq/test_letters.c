@@ -1,0 +1,223 @@
+/* Each reason against each event, as a table: what the rules say must happen. */
+#include "services/dlq/letters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NOW INT64_C(1800000000000)
+
+static const struct letter_plan plan = {
+    .backoff = {.first_ms = 300000, .percent = 200, .max_ms = 3600000, .jitter_percent = 0},
+    .max_attempts = 3,
+};
+
+static struct letter letter_made(enum ald_reason reason)
+{
+    struct letter letter = {.reason = reason};
+    letter_open(&letter, &plan, NOW, 0);
+    return letter;
+}
+
+static void test_example(void **state)
+{
+    (void)state;
+    struct letter letter = letter_made(ALD_REASON_UNKNOWN_TASK);
+    assert_int_equal(letter.due_at_ms, NOW + 300000);
+    assert_true(letter_begin(&letter, NOW + 300000));
+    assert_false(letter_answer(&letter, &plan, ALD_DISP_STILL, NOW + 300000, 0));
+    assert_int_equal(letter.due_at_ms, NOW + 300000 + 600000);
+    assert_true(letter_begin(&letter, letter.due_at_ms));
+    assert_true(letter_answer(&letter, &plan, ALD_DISP_APPLIED, NOW + 900001, 0));
+    assert_int_equal(letter.state, LETTER_RESOLVED);
+    assert_int_equal(letter.attempts, 2);
+}
+
+struct reason_case {
+    enum ald_reason reason;
+    bool scheduled;
+    enum letter_verdict replay;
+    enum letter_verdict vouched;
+};
+
+static const struct reason_case reason_cases[] = {
+    {ALD_REASON_NONE, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
+    {ALD_REASON_MALFORMED, false, LETTER_YES, LETTER_NOT_FORGED},
+    {ALD_REASON_UNAUTHENTICATED, false, LETTER_UNVOUCHED, LETTER_YES},
+    {ALD_REASON_UNKNOWN_TASK, true, LETTER_YES, LETTER_NOT_FORGED},
+    {ALD_REASON_UNMAPPED_STATUS, true, LETTER_YES, LETTER_NOT_FORGED},
+    {ALD_REASON_CONFLICT, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
+    {ALD_REASON_SUBMIT_FAILED, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
+    {ALD_REASON_SUBMIT_UNCERTAIN, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
+    {ALD_REASON_EXPIRED, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
+    {ALD_REASON_CONSUMER_REJECTED, true, LETTER_YES, LETTER_NOT_FORGED},
+};
+
+static void test_reasons(void **state)
+{
+    (void)state;
+    assert_int_equal(ALD_COUNT(reason_cases), ALD_REASON_COUNT);
+    for (size_t i = 0; i < ALD_COUNT(reason_cases); i++) {
+        const struct reason_case *want = &reason_cases[i];
+        print_message("%s\n", ald_reason_name(want->reason));
+        struct letter letter = letter_made(want->reason);
+        assert_int_equal(letter.state, LETTER_OPEN);
+        assert_int_equal(letter.due_at_ms != 0, want->scheduled);
+        struct letter plain = letter;
+        assert_int_equal(letter_replay(&plain, false, NOW), want->replay);
+        assert_int_equal(plain.due_at_ms == NOW, want->replay == LETTER_YES);
+        struct letter vouched = letter;
+        assert_int_equal(letter_replay(&vouched, true, NOW), want->vouched);
+        assert_int_equal(vouched.believe, want->vouched == LETTER_YES);
+        struct letter dropped = letter;
+        assert_int_equal(letter_drop(&dropped, NOW + 5), LETTER_YES);
+        assert_int_equal(dropped.state, LETTER_DROPPED);
+        assert_true(dropped.closing);
+        assert_int_equal(dropped.due_at_ms, 0);
+        assert_int_equal(dropped.closed_at_ms, NOW + 5);
+        bool refused = want->replay == LETTER_NOT_ALLOWED;
+        assert_int_equal(refused, letter_rule_of(want->reason)->refused != NULL);
+    }
+}
+
+struct answer_case {
+    const char *name;
+    enum ald_disposition disposition;
+    enum letter_state scheduled; /* what becomes of an unknown_task letter */
+    enum letter_state asked;     /* and of a replayed malformed one */
+};
+
+static const struct answer_case answer_cases[] = {
+    {"applied", ALD_DISP_APPLIED, LETTER_RESOLVED, LETTER_RESOLVED},
+    {"progress", ALD_DISP_PROGRESS, LETTER_RESOLVED, LETTER_RESOLVED},
+    {"duplicate", ALD_DISP_DUPLICATE, LETTER_RESOLVED, LETTER_RESOLVED},
+    {"dropped", ALD_DISP_DROPPED, LETTER_DROPPED, LETTER_DROPPED},
+    {"parked", ALD_DISP_PARKED, LETTER_OPEN, LETTER_OPEN},
+    {"dead", ALD_DISP_DEAD, LETTER_OPEN, LETTER_OPEN},
+    {"busy", ALD_DISP_BUSY, LETTER_OPEN, LETTER_OPEN},
+    {"refused", ALD_DISP_REFUSED, LETTER_OPEN, LETTER_OPEN},
+    {"still", ALD_DISP_STILL, LETTER_OPEN, LETTER_OPEN},
+};
+
+static void test_answers(void **state)
+{
+    (void)state;
+    assert_int_equal(ALD_COUNT(answer_cases), ALD_DISP_ANSWERS);
+    for (size_t i = 0; i < ALD_COUNT(answer_cases); i++) {
+        const struct answer_case *want = &answer_cases[i];
+        print_message("%s\n", want->name);
+        struct letter planned = letter_made(ALD_REASON_UNKNOWN_TASK);
+        assert_true(letter_begin(&planned, planned.due_at_ms));
+        bool closed = letter_answer(&planned, &plan, want->disposition, NOW, 0);
+        assert_int_equal(planned.state, want->scheduled);
+        assert_int_equal(closed, letter_closed(want->scheduled));
+        assert_int_equal(planned.due_at_ms != 0, !closed);
+        assert_false(planned.closing);
+
+        struct letter asked = letter_made(ALD_REASON_MALFORMED);
+        assert_int_equal(letter_replay(&asked, false, NOW), LETTER_YES);
+        assert_true(letter_begin(&asked, NOW));
+        assert_true(asked.by_person);
+        (void)letter_answer(&asked, &plan, want->disposition, NOW, 0);
+        assert_int_equal(asked.state, want->asked);
+        assert_int_equal(asked.due_at_ms, 0);
+        assert_false(asked.by_person);
+    }
+}
+
+/* After max_attempts the schedule ends; a person may go on for ever, and the count goes on. */
+static void test_held_and_replayed(void **state)
+{
+    (void)state;
+    struct letter letter = letter_made(ALD_REASON_UNMAPPED_STATUS);
+    for (uint64_t attempt = 1; attempt <= plan.max_attempts; attempt++) {
+        assert_int_equal(letter.state, LETTER_OPEN);
+        assert_true(letter_begin(&letter, letter.due_at_ms));
+        assert_int_equal(letter.attempts, attempt);
+        assert_false(letter_answer(&letter, &plan, ALD_DISP_STILL, NOW, 0));
+    }
+    assert_int_equal(letter.state, LETTER_HELD);
+    assert_int_equal(letter.due_at_ms, 0);
+    for (uint64_t attempt = plan.max_attempts + 1; attempt < 9; attempt++) {
+        assert_int_equal(letter_replay(&letter, false, NOW), LETTER_YES);
+        assert_int_equal(letter.state, LETTER_HELD);
+        assert_true(letter_begin(&letter, NOW));
+        assert_int_equal(letter.attempts, attempt);
+        assert_false(letter_answer(&letter, &plan, ALD_DISP_STILL, NOW, 0));
+        assert_int_equal(letter.state, LETTER_HELD);
+        assert_int_equal(letter.due_at_ms, 0);
+    }
+    assert_int_equal(letter_drop(&letter, NOW), LETTER_YES);
+}
+
+static void test_under_way(void **state)
+{
+    (void)state;
+    struct letter letter = letter_made(ALD_REASON_UNKNOWN_TASK);
+    assert_false(letter_begin(&letter, letter.due_at_ms - 1));
+    assert_int_equal(letter.attempts, 0);
+    letter.revision = 4;
+    assert_true(letter_begin(&letter, letter.due_at_ms));
+    letter.revision = 5;
+    assert_int_equal(letter.pinned, 4);
+    assert_int_equal(letter_replay(&letter, false, NOW), LETTER_UNDER_WAY);
+    assert_int_equal(letter_drop(&letter, NOW), LETTER_UNDER_WAY);
+    assert_false(letter_begin(&letter, INT64_MAX));
+    assert_int_equal(letter.attempts, 1);
+    (void)letter_answer(&letter, &plan, ALD_DISP_STILL, NOW, 0);
+    assert_int_equal(letter.pinned, 0);
+}
+
+static void test_closed_stays_closed(void **state)
+{
+    (void)state;
+    struct letter letter = letter_made(ALD_REASON_UNKNOWN_TASK);
+    assert_int_equal(letter_drop(&letter, NOW), LETTER_YES);
+    assert_int_equal(letter_drop(&letter, NOW), LETTER_CLOSED);
+    assert_int_equal(letter_replay(&letter, false, NOW), LETTER_CLOSED);
+    assert_false(letter_begin(&letter, INT64_MAX));
+}
+
+static void test_empty_has_nothing_to_judge(void **state)
+{
+    (void)state;
+    struct letter letter = {.reason = ALD_REASON_UNKNOWN_TASK, .empty = true};
+    letter_open(&letter, &plan, NOW, 0);
+    assert_int_equal(letter.due_at_ms, 0);
+    assert_int_equal(letter_replay(&letter, false, NOW), LETTER_EMPTY);
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < LETTER_STATES; i++) {
+        enum letter_state found = LETTER_STATES;
+        assert_true(letter_state_find(letter_state_name((enum letter_state)i), &found));
+        assert_int_equal(found, i);
+    }
+    enum letter_state found = LETTER_OPEN;
+    assert_false(letter_state_find("parked", &found));
+    for (unsigned v = LETTER_YES + 1; v < LETTER_VERDICTS; v++) {
+        const char *why = letter_why((enum letter_verdict)v, ALD_REASON_EXPIRED);
+        assert_true(strlen(why) > 20);
+        assert_int_equal(why[strlen(why) - 1], '.');
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_held_and_replayed),
+        cmocka_unit_test(test_under_way),
+        cmocka_unit_test(test_closed_stays_closed),
+        cmocka_unit_test(test_empty_has_nothing_to_judge),
+        cmocka_unit_test(test_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
