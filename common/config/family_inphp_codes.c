@@ -2,6 +2,8 @@
 
 #include "common/config/family.h"
 
+enum { INPHP_NUMBERED_MAX = 64 };
+
 /* A row for one spelling of a code. wait 0 leaves it to the schedule. */
 struct inphp_code {
     const char *code;
@@ -93,9 +95,23 @@ static bool inphp_code_fits(const struct inphp_code *row, const char *dialect, s
     return ald_span_eq_str(code, row->code);
 }
 
+/* The numbered errors come with and without a space behind the colon. */
+static struct ald_span inphp_spaced(struct ald_span code, char room[INPHP_NUMBERED_MAX])
+{
+    static const char head[] = "ERROR:";
+    if (!ald_span_starts(code, head) || code.len + 1 > INPHP_NUMBERED_MAX ||
+        code.len == strlen(head) || code.data[strlen(head)] == ' ')
+        return code;
+    memcpy(room, "ERROR: ", strlen(head) + 1);
+    memcpy(room + strlen(head) + 1, code.data + strlen(head), code.len - strlen(head));
+    return ald_span_of(room, code.len + 1);
+}
+
 void ald_inphp_code(const char *dialect, struct ald_span code, struct ald_verdict *out)
 {
     const struct inphp_code *found = &INPHP_DEFAULT;
+    char room[INPHP_NUMBERED_MAX];
+    code = inphp_spaced(code, room);
     for (size_t i = 0; i < ALD_COUNT(INPHP_CODES) && found == &INPHP_DEFAULT; i++)
         if (inphp_code_fits(&INPHP_CODES[i], dialect, code))
             found = &INPHP_CODES[i];

@@ -157,6 +157,11 @@ typedef struct ald_profiles ald_profiles_t;
  * ALD_OK: *out is the caller's. ALD_INVALID: errors say why, *out is NULL. */
 ALD_NODISCARD enum ald_rc ald_profiles_load(const struct ald_node *providers, bool resolve_secrets,
                                             struct ald_errors *errors, ald_profiles_t **out);
+
+/* Everything that a profile lets in must pass the bus: append an error for each profile whose
+ * max_body or poll max_bytes is larger than max_item_bytes. True: all fit. */
+ALD_NODISCARD bool ald_profiles_fit(const ald_profiles_t *self, uint64_t max_item_bytes,
+                                    struct ald_errors *errors);
 void ald_profiles_destroy(ald_profiles_t **self_p);
 
 /* NULL when there is none. Borrowed until destroy. */

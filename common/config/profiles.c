@@ -277,6 +277,24 @@ enum ald_rc ald_profiles_load(const struct ald_node *providers, bool resolve_sec
     return ALD_OK;
 }
 
+bool ald_profiles_fit(const ald_profiles_t *self, uint64_t max_item_bytes,
+                      struct ald_errors *errors)
+{
+    size_t before = errors->count;
+    const struct ald_node at = {.file = "providers"};
+    for (size_t i = 0; i < self->count; i++) {
+        const struct ald_profile *profile = &self->list[i];
+        if (profile->max_body > max_item_bytes)
+            ald_errors_add(errors, &at,
+                           "%s: callback.max_body must not be larger than bus.max_item.",
+                           profile->name);
+        if (profile->poll_max_bytes > max_item_bytes)
+            ald_errors_add(errors, &at, "%s: poll.max_bytes must not be larger than bus.max_item.",
+                           profile->name);
+    }
+    return errors->count == before;
+}
+
 void ald_profiles_destroy(ald_profiles_t **self_p)
 {
     ald_profiles_t *self = *self_p;

@@ -132,6 +132,20 @@ static void test_load(void **state)
     }
 }
 
+static void test_fit(void **state)
+{
+    (void)state;
+    struct ald_errors errors;
+    ald_profiles_t *profiles =
+        profiles_of("p: {family: inphp, poll: none, callback: {max_body: 64MiB}}", false, &errors);
+    assert_true(ald_profiles_fit(profiles, 64 << 20, &errors));
+    assert_false(ald_profiles_fit(profiles, (64 << 20) - 1, &errors));
+    assert_string_equal(ald_errors_text(&errors),
+                        "providers: p: callback.max_body must not be larger than bus.max_item.\n");
+    ald_profiles_destroy(&profiles);
+    ald_errors_free(&errors);
+}
+
 static void test_secrets(void **state)
 {
     (void)state;
@@ -304,7 +318,8 @@ int main(void)
         cmocka_unit_test(test_example), cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_load),    cmocka_unit_test(test_secrets),
         cmocka_unit_test(test_peers),   cmocka_unit_test(test_poll_request),
-        cmocka_unit_test(test_digest),  cmocka_unit_test(test_words),
+        cmocka_unit_test(test_fit),     cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
