@@ -1,0 +1,45 @@
+# ald_strict: every flag that aldaba's own code is built with, on a target and never on a directory.
+# ald_library(NAME SOURCES...) and ald_program(NAME SOURCES...) are the only ways to make a target.
+add_library(ald_strict INTERFACE)
+target_compile_definitions(ald_strict INTERFACE _GNU_SOURCE ALDABA_VERSION="${PROJECT_VERSION}")
+target_include_directories(ald_strict INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(ald_strict INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wcast-align -Wundef
+    -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wpointer-arith -Wwrite-strings
+    -Wformat=2 -Wvla -Wswitch-enum -Wnull-dereference -fno-common -fno-omit-frame-pointer)
+
+option(ALDABA_WERROR "warnings are errors" ON)
+if(ALDABA_WERROR)
+    target_compile_options(ald_strict INTERFACE -Werror)
+endif()
+
+# Assertions stay on in every build: CMake's Release types would add -DNDEBUG.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+
+set(ALDABA_SANITIZE "" CACHE STRING "sanitizers to build with, such as address,undefined")
+if(ALDABA_SANITIZE)
+    target_compile_options(ald_strict INTERFACE -fsanitize=${ALDABA_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(ald_strict INTERFACE -fsanitize=${ALDABA_SANITIZE})
+else()
+    target_compile_options(ald_strict INTERFACE
+        -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE)
+    target_link_options(ald_strict INTERFACE -pie -Wl,-z,relro,-z,now)
+endif()
+
+option(ALDABA_COVERAGE "count lines run" OFF)
+if(ALDABA_COVERAGE)
+    target_compile_options(ald_strict INTERFACE --coverage)
+    target_link_options(ald_strict INTERFACE --coverage)
+endif()
+
+function(ald_library name)
+    add_library(${name} STATIC ${ARGN})
+    target_link_libraries(${name} PRIVATE ald_strict)
+endfunction()
+
+function(ald_program name)
+    add_executable(${name} ${ARGN})
+    target_link_libraries(${name} PRIVATE ald_strict)
+endfunction()

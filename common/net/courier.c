@@ -1,0 +1,307 @@
+#include "common/net/courier.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/net/parcels.h"
+
+enum {
+    COURIER_TICK_MS = 25,
+    COURIER_HELLO_MS = 500,   /* silence after which we ask whether the receiver is there */
+    COURIER_AWAY_MS = 1500,   /* silence after which it is not */
+    COURIER_BUSY_MS = 200,    /* an item answered `busy` rides again after this */
+    COURIER_ENDPOINT = 512
+};
+
+struct ald_courier {
+    struct ald_courier_options options;
+    char endpoint[COURIER_ENDPOINT];
+    char role[ALD_WORD_MAX];
+    char sender[ALD_ULID_MAX];
+    char instance[ALD_ULID_MAX];
+    zloop_t *loop;
+    ald_sock_t *sock;
+    int timer;
+    struct ald_parcels parcels;
+    char receiver[ALD_ULID_MAX];
+    uint64_t max_item;
+    uint64_t batch;       /* number of the batch under way or the last one */
+    bool riding;          /* a batch is under way */
+    int64_t sent_ms;      /* when it left */
+    int64_t heard_ms;     /* last sign of the receiver */
+    int64_t hello_ms;     /* last hello */
+    bool away;
+    int64_t smoothed_ms;  /* acknowledgement time */
+    uint64_t garbage;
+};
+
+static int64_t courier_now(void)
+{
+    return ald_clock_now().mono_ms;
+}
+
+static void courier_hello(ald_courier_t *self, int64_t now_ms)
+{
+    struct msg_batch head = {0};
+    if (self->options.on_head)
+        self->options.on_head(self->options.self, &head);
+    struct msg_hello hello = {.floor = head.floor,
+                              .spool_oldest_ms = head.spool_oldest_ms,
+                              .spool_items = head.spool_items};
+    memcpy(hello.sender, self->sender, sizeof hello.sender);
+    memcpy(hello.instance, self->instance, sizeof hello.instance);
+    memcpy(hello.role, self->role, sizeof hello.role);
+    zmsg_t *msg = zmsg_new();
+    if (ald_frame_add(msg, &MSG_HELLO, &hello) != ALD_OK ||
+        ald_sock_send(self->sock, &msg) != ALD_OK)
+        zmsg_destroy(&msg);
+    self->hello_ms = now_ms;
+}
+
+static void courier_settle(ald_courier_t *self, const struct msg_ack *ack)
+{
+    struct ald_parcel *parcel = ald_parcels_take(&self->parcels, ack->num);
+    void *tag = parcel ? parcel->tag : NULL;
+    free(parcel);
+    self->options.on_settled(self->options.self, tag, ack);
+}
+
+static void courier_acks(ald_courier_t *self, zmsg_t *msg, const struct msg_acks *head,
+                         int64_t now_ms)
+{
+    zframe_t *frame = zmsg_next(msg);
+    for (; frame; frame = zmsg_next(msg)) {
+        struct msg_ack ack;
+        if (ald_wire_decode(&MSG_ACK, &ack, ald_frame_span(frame)) != ALD_OK) {
+            self->garbage++;
+            continue;
+        }
+        if (strcmp(ack.disposition, "busy") != 0)
+            courier_settle(self, &ack);
+        else
+            (void)ald_parcels_again(&self->parcels, ack.num, now_ms + COURIER_BUSY_MS);
+    }
+    if (!self->riding || head->batch != self->batch)
+        return;
+    int64_t took = now_ms - self->sent_ms;
+    self->smoothed_ms = self->smoothed_ms == 0 ? took : (self->smoothed_ms * 7 + took) / 8;
+    self->riding = false;
+    ald_parcels_unload(&self->parcels); /* what the answer did not name rides again */
+}
+
+static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welcome)
+{
+    bool fresh = strcmp(welcome->instance, self->receiver) != 0;
+    if (fresh) {
+        memcpy(self->receiver, welcome->instance, sizeof self->receiver);
+        self->riding = false;
+        ald_parcels_unload(&self->parcels);
+    }
+    self->max_item = welcome->max_item;
+    if (self->options.on_welcome)
+        self->options.on_welcome(self->options.self, welcome, fresh);
+}
+
+static void courier_heard(ald_courier_t *self, int64_t now_ms)
+{
+    self->heard_ms = now_ms;
+    if (!self->away)
+        return;
+    self->away = false;
+    ald_log(ALD_INFO, "courier.back", "endpoint=%s", self->endpoint);
+}
+
+static void courier_message(ald_courier_t *self, zmsg_t *msg, int64_t now_ms)
+{
+    zframe_t *frame = zmsg_first(msg);
+    struct ald_span bytes = frame ? ald_frame_span(frame) : ald_span_of(NULL, 0);
+    struct msg_acks acks;
+    struct msg_welcome welcome;
+    if (ald_wire_is(&MSG_ACKS, bytes) && ald_wire_decode(&MSG_ACKS, &acks, bytes) == ALD_OK) {
+        courier_heard(self, now_ms);
+        courier_acks(self, msg, &acks, now_ms);
+    } else if (ald_wire_decode(&MSG_WELCOME, &welcome, bytes) == ALD_OK) {
+        courier_heard(self, now_ms);
+        courier_welcome(self, &welcome);
+    } else {
+        self->garbage++;
+    }
+}
+
+static int courier_read(zloop_t *loop, zsock_t *sock, void *arg)
+{
+    (void)loop;
+    (void)sock;
+    ald_courier_t *self = arg;
+    int64_t now_ms = courier_now();
+    zmsg_t *msg = ald_sock_recv(self->sock);
+    for (; msg; msg = ald_sock_recv(self->sock)) {
+        courier_message(self, msg, now_ms);
+        zmsg_destroy(&msg);
+    }
+    ald_courier_flush(self);
+    return 0;
+}
+
+/* Hand back what is late. */
+static void courier_late(ald_courier_t *self, int64_t added_ms)
+{
+    if (!self->options.on_late)
+        return;
+    struct ald_parcel *parcel = ald_parcels_late(&self->parcels, added_ms);
+    for (; parcel; parcel = ald_parcels_late(&self->parcels, added_ms)) {
+        self->options.on_late(self->options.self, parcel->num, parcel->tag);
+        free(parcel);
+    }
+}
+
+static int64_t courier_patience(const ald_courier_t *self)
+{
+    int64_t wait = self->smoothed_ms * 4;
+    if (wait < self->options.ack_min_ms)
+        return self->options.ack_min_ms;
+    return wait > self->options.ack_max_ms ? self->options.ack_max_ms : wait;
+}
+
+static int courier_tick(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop;
+    (void)timer;
+    ald_courier_t *self = arg;
+    (void)courier_read(self->loop, NULL, self); /* answers before clocks */
+    int64_t now_ms = courier_now();
+    int64_t silent = now_ms - self->heard_ms;
+    if (silent >= COURIER_HELLO_MS && now_ms - self->hello_ms >= COURIER_HELLO_MS)
+        courier_hello(self, now_ms);
+    if (silent >= COURIER_AWAY_MS && !self->away) {
+        self->away = true;
+        ald_log(ALD_WARN, "courier.away", "endpoint=%s waiting=%zu", self->endpoint,
+                ald_courier_items(self));
+    }
+    if (self->riding && !self->away && now_ms - self->sent_ms >= self->options.resend_after_ms) {
+        self->riding = false;
+        ald_parcels_unload(&self->parcels);
+    }
+    courier_late(self, self->away ? now_ms : now_ms - courier_patience(self));
+    ald_courier_flush(self);
+    return 0;
+}
+
+enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *options,
+                            ald_courier_t **out, struct ald_err *err)
+{
+    *out = NULL;
+    ALD_ASSERT(options->on_settled);
+    ald_courier_t *self = zmalloc(sizeof *self);
+    self->options = *options;
+    self->loop = loop;
+    self->away = true;
+    self->timer = -1;
+    self->max_item = UINT64_MAX;
+    self->heard_ms = courier_now() - COURIER_AWAY_MS;
+    enum ald_rc rc = ald_text_copy(self->endpoint, sizeof self->endpoint,
+                                   ald_span_str(options->endpoint));
+    ald_text_cut(self->role, sizeof self->role, ald_span_str(options->role));
+    ald_text_cut(self->sender, sizeof self->sender, ald_span_str(options->sender));
+    ald_text_cut(self->instance, sizeof self->instance, ald_span_str(options->instance));
+    struct ald_sock_options sock = {
+        .type = ZMQ_DEALER, .max_frame = 1 << 20, .heartbeat_ms = options->heartbeat_ms};
+    if (rc == ALD_OK)
+        rc = ald_sock_connect(&sock, self->endpoint, &self->sock, err);
+    if (rc != ALD_OK) {
+        ald_courier_destroy(&self);
+        return rc;
+    }
+    zloop_reader(loop, ald_sock_z(self->sock), courier_read, self);
+    zloop_reader_set_tolerant(loop, ald_sock_z(self->sock));
+    self->timer = zloop_timer(loop, COURIER_TICK_MS, 0, courier_tick, self);
+    *out = self;
+    return ALD_OK;
+}
+
+void ald_courier_destroy(ald_courier_t **self_p)
+{
+    ald_courier_t *self = *self_p;
+    if (!self)
+        return;
+    if (self->timer >= 0)
+        zloop_timer_end(self->loop, self->timer);
+    if (self->sock && self->timer >= 0)
+        zloop_reader_end(self->loop, ald_sock_z(self->sock));
+    ald_sock_destroy(&self->sock);
+    ald_parcels_free(&self->parcels);
+    free(self);
+    *self_p = NULL;
+}
+
+enum ald_rc ald_courier_add(ald_courier_t *self, uint64_t num, struct ald_span bytes, void *tag)
+{
+    if (bytes.len > self->max_item)
+        return ALD_TOOBIG;
+    ald_parcels_add(&self->parcels, num, bytes, tag, courier_now());
+    return ALD_OK;
+}
+
+static enum ald_rc courier_send(ald_courier_t *self)
+{
+    struct msg_batch head = {.batch = self->batch + 1};
+    if (self->options.on_head)
+        self->options.on_head(self->options.self, &head);
+    memcpy(head.sender, self->sender, sizeof head.sender);
+    memcpy(head.instance, self->instance, sizeof head.instance);
+    zmsg_t *msg = zmsg_new();
+    enum ald_rc rc = ald_frame_add(msg, &MSG_BATCH, &head);
+    for (const struct ald_parcel *p = self->parcels.riding.first; p; p = p->next)
+        (void)zmsg_addmem(msg, p->bytes, p->len);
+    if (rc == ALD_OK)
+        rc = ald_sock_send(self->sock, &msg);
+    zmsg_destroy(&msg);
+    return rc;
+}
+
+void ald_courier_flush(ald_courier_t *self)
+{
+    if (self->away) {
+        courier_late(self, INT64_MAX);
+        return;
+    }
+    if (self->riding || self->receiver[0] == '\0')
+        return;
+    int64_t now_ms = courier_now();
+    if (ald_parcels_load(&self->parcels, ALD_COURIER_ITEMS, ALD_COURIER_BYTES, now_ms) == 0)
+        return;
+    if (courier_send(self) != ALD_OK) {
+        ald_parcels_unload(&self->parcels);
+        return;
+    }
+    self->batch++;
+    self->riding = true;
+    self->sent_ms = now_ms;
+}
+
+bool ald_courier_away(const ald_courier_t *self)
+{
+    return self->away;
+}
+
+bool ald_courier_holds(const ald_courier_t *self, uint64_t num)
+{
+    return ald_parcels_hold(&self->parcels, num);
+}
+
+size_t ald_courier_items(const ald_courier_t *self)
+{
+    return self->parcels.waiting.items + self->parcels.riding.items;
+}
+
+size_t ald_courier_bytes(const ald_courier_t *self)
+{
+    return self->parcels.waiting.bytes + self->parcels.riding.bytes;
+}
+
+const char *ald_courier_receiver(const ald_courier_t *self)
+{
+    return self->receiver;
+}

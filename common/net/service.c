@@ -1,0 +1,360 @@
+#include "common/net/service.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/ident.h"
+#include "common/base/log.h"
+#include "common/base/metrics.h"
+#include "common/base/text.h"
+#include "common/net/control.h"
+
+enum {
+    SERVICE_DRAIN_MS = 8000, /* then we stop with work left */
+    SERVICE_DRAIN_TICK_MS = 20,
+    SERVICE_FLAGS_MAX = 64
+};
+
+struct ald_service {
+    const struct ald_service_ops *ops;
+    void *context;
+    zloop_t *loop;
+    struct ald_settings settings;
+    ald_profiles_t *profiles;
+    ald_control_t *control;
+    char instance[ALD_ULID_SIZE];
+    int signals;
+    bool draining;
+    int64_t drain_until_ms;
+    int exit_code;
+};
+
+/* What the command line said. */
+struct service_arguments {
+    const char *config;
+    const char *flags[SERVICE_FLAGS_MAX];
+    size_t flag_count;
+    bool check;
+    bool print;
+};
+
+enum { OPT_CHECK = 256, OPT_PRINT, OPT_SET };
+
+static error_t service_option(int key, char *value, struct argp_state *state)
+{
+    struct service_arguments *arguments = state->input;
+    switch (key) {
+    case 'c':
+        arguments->config = value;
+        return 0;
+    case OPT_CHECK:
+        arguments->check = true;
+        return 0;
+    case OPT_PRINT:
+        arguments->print = true;
+        return 0;
+    case OPT_SET:
+        if (arguments->flag_count == SERVICE_FLAGS_MAX)
+            argp_error(state, "more than %d --set options", SERVICE_FLAGS_MAX);
+        arguments->flags[arguments->flag_count++] = value;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "unexpected argument: %s", value);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void service_version(FILE *stream, struct argp_state *state)
+{
+    (void)fprintf(stream, "%s %s\n", state->name, ALDABA_VERSION);
+}
+
+static void service_arguments(int argc, char **argv, const struct ald_service_ops *ops,
+                              struct service_arguments *out)
+{
+    static const struct argp_option options[] = {
+        {"config", 'c', "FILE", 0, "Read the settings from FILE", 0},
+        {"set", OPT_SET, "KEY=VALUE", 0, "Set one setting, over file and environment", 0},
+        {"check-config", OPT_CHECK, NULL, 0, "Print all errors in the settings; exit 0 or 78", 0},
+        {"print-config", OPT_PRINT, NULL, 0, "Print the settings in force, secrets masked", 0},
+        {0},
+    };
+    struct argp argp = {.options = options, .parser = service_option, .doc = ops->help};
+    argp_program_version_hook = service_version;
+    argp_err_exit_status = ALD_EXIT_USAGE;
+    (void)argp_parse(&argp, argc, argv, 0, NULL, out);
+}
+
+/* Settings and profiles; says all that is wrong on stderr. */
+static bool service_configure(ald_service_t *self, const struct service_arguments *arguments)
+{
+    struct ald_errors errors;
+    ald_errors_init(&errors);
+    bool ok = ald_settings_load(arguments->config, arguments->flags, arguments->flag_count,
+                                &errors, &self->settings) == ALD_OK;
+    if (ok && (self->ops->profiles || arguments->check)) {
+        bool secrets = self->ops->secrets && !arguments->check;
+        ok = ald_profiles_load(self->settings.providers, secrets, &errors, &self->profiles) ==
+             ALD_OK;
+        if (!ok)
+            ald_settings_free(&self->settings);
+    }
+    if (!ok)
+        (void)fputs(ald_errors_text(&errors), stderr);
+    ald_errors_free(&errors);
+    return ok;
+}
+
+static void service_print(const struct ald_settings *settings)
+{
+    struct ald_buf text;
+    ald_buf_init(&text, 1 << 20);
+    ald_settings_print(settings, &text);
+    (void)fputs(ald_buf_str(&text), stdout);
+    ald_buf_free(&text);
+}
+
+/* Bounds and manners of the process. */
+static void service_process(void)
+{
+    (void)umask(0077);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write, not our death */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    limit = (struct rlimit){0, 0};
+    (void)setrlimit(RLIMIT_CORE, &limit); /* a core would hold secrets and results */
+    zsys_handler_set(NULL);
+    zsys_init();
+    zsys_set_linger(0);
+}
+
+static void service_drain(void *arg);
+
+static int service_drain_tick(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop;
+    (void)timer;
+    ald_service_t *self = arg;
+    if (self->ops->drained(self->context))
+        return -1;
+    if (ald_clock_now().mono_ms < self->drain_until_ms)
+        return 0;
+    ald_log(ALD_WARN, "service.undrained", "after_ms=%d", SERVICE_DRAIN_MS);
+    return -1;
+}
+
+static void service_drain(void *arg)
+{
+    ald_service_t *self = arg;
+    if (self->draining)
+        return;
+    self->draining = true;
+    self->drain_until_ms = ald_clock_now().mono_ms + SERVICE_DRAIN_MS;
+    (void)sd_notify(0, "STOPPING=1");
+    ald_log(ALD_INFO, "service.drain", "instance=%s", self->instance);
+    self->ops->drain(self->context);
+    (void)zloop_timer(self->loop, SERVICE_DRAIN_TICK_MS, 0, service_drain_tick, self);
+}
+
+static int service_signal(zloop_t *loop, zmq_pollitem_t *item, void *arg)
+{
+    (void)loop;
+    (void)item;
+    ald_service_t *self = arg;
+    struct signalfd_siginfo info;
+    while (read(self->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGHUP)
+            ald_log(ALD_WARN, "service.hup",
+                    "text=\"profiles are read at start; restart to take changes over\"");
+        else
+            service_drain(self);
+    }
+    return 0;
+}
+
+static bool service_signals(ald_service_t *self)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL); /* before any thread is made */
+    self->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return self->signals >= 0;
+}
+
+static bool service_healthy(void *arg, char *out, size_t cap)
+{
+    ald_service_t *self = arg;
+    if (!self->draining)
+        return self->ops->healthy(self->context, out, cap);
+    ald_text_cut(out, cap, ald_span_str("draining"));
+    return false;
+}
+
+static void service_metrics(void *arg, struct ald_buf *out)
+{
+    ald_service_t *self = arg;
+    if (self->ops->measure)
+        self->ops->measure(self->context);
+    ald_metrics_write(out);
+}
+
+/* Several pollers and gateways share one host: their control sockets carry a name. */
+static enum ald_rc service_control(ald_service_t *self, struct ald_err *err)
+{
+    const char *name = strcmp(self->ops->name, "poller") == 0 ? self->settings.poller.name : "";
+    bool many = strcmp(self->ops->name, "poller") == 0;
+    if (many && name[0] == '\0')
+        name = self->instance + strlen(self->instance) - 6;
+    char channel[128];
+    char endpoint[ALD_PATH_MAX + 160];
+    (void)snprintf(channel, sizeof channel, "control-%s%s%s", self->ops->name, many ? "-" : "",
+                   name);
+    enum ald_rc rc = ald_sock_endpoint(&self->settings, channel, endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    struct ald_control_ops ops = {.self = self,
+                                  .healthy = service_healthy,
+                                  .metrics = service_metrics,
+                                  .drain = service_drain};
+    return ald_control_new(self->loop, endpoint, &ops, &self->control, err);
+}
+
+static enum ald_rc service_folder(const char *path, struct ald_err *err)
+{
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return ALD_OK;
+    return ald_err_set(err, ALD_IO, "%s: cannot make the folder: %s", path, strerror(errno));
+}
+
+static int service_beat(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop;
+    (void)timer;
+    (void)arg;
+    (void)sd_notify(0, "WATCHDOG=1");
+    return 0;
+}
+
+static void service_announce(ald_service_t *self)
+{
+    char facts[256] = "";
+    if (self->ops->ready)
+        self->ops->ready(self->context, facts, sizeof facts);
+    (void)fprintf(stderr, "ready service=%s version=%s pid=%ld%s%s\n", self->ops->name,
+                  ALDABA_VERSION, (long)getpid(), facts[0] ? " " : "", facts);
+    (void)sd_notify(0, "READY=1");
+    uint64_t usec = 0;
+    if (sd_watchdog_enabled(0, &usec) > 0)
+        (void)zloop_timer(self->loop, (size_t)(usec / 2000), 0, service_beat, self);
+}
+
+static enum ald_rc service_start(ald_service_t *self, struct ald_err *err)
+{
+    enum ald_rc rc = service_folder(self->settings.bus.run, err);
+    if (rc == ALD_OK)
+        rc = service_control(self, err);
+    if (rc == ALD_OK)
+        rc = self->ops->start(self->context, self, err);
+    return rc;
+}
+
+static int service_run(ald_service_t *self)
+{
+    self->loop = zloop_new();
+    zloop_set_nonstop(self->loop, true);
+    zmq_pollitem_t item = {.fd = self->signals, .events = ZMQ_POLLIN};
+    (void)zloop_poller(self->loop, &item, service_signal, self);
+    struct ald_err err = {0};
+    enum ald_rc rc = service_start(self, &err);
+    if (rc == ALD_OK) {
+        service_announce(self);
+        (void)zloop_start(self->loop);
+    } else {
+        (void)fprintf(stderr, "aldaba-%s: %s\n", self->ops->name, err.text);
+        self->exit_code = ALD_EXIT_UNAVAILABLE;
+    }
+    int left = self->ops->stop(self->context);
+    ald_control_destroy(&self->control);
+    zloop_destroy(&self->loop);
+    return self->exit_code != 0 ? self->exit_code : left;
+}
+
+int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, void *context)
+{
+    struct service_arguments arguments = {0};
+    service_arguments(argc, argv, ops, &arguments);
+    ald_service_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
+    self->ops = ops;
+    self->context = context;
+    int code = ALD_EXIT_CONFIG;
+    if (!service_configure(self, &arguments))
+        goto out;
+    code = 0;
+    if (arguments.print)
+        service_print(&self->settings);
+    if (!arguments.print && !arguments.check) {
+        ald_log_init(ops->name);
+        ald_log_level_word(self->settings.log.level);
+        ald_ulid_new(self->instance);
+        code = ALD_EXIT_UNAVAILABLE;
+        if (service_signals(self)) {
+            service_process();
+            code = service_run(self);
+            zsys_shutdown();
+        }
+        close(self->signals);
+    }
+    ald_profiles_destroy(&self->profiles);
+    ald_settings_free(&self->settings);
+out:
+    free(self);
+    return code;
+}
+
+zloop_t *ald_service_loop(ald_service_t *self)
+{
+    return self->loop;
+}
+
+const struct ald_settings *ald_service_settings(const ald_service_t *self)
+{
+    return &self->settings;
+}
+
+const ald_profiles_t *ald_service_profiles(const ald_service_t *self)
+{
+    return self->profiles;
+}
+
+const char *ald_service_instance(const ald_service_t *self)
+{
+    return self->instance;
+}
+
+bool ald_service_draining(const ald_service_t *self)
+{
+    return self->draining;
+}
+
+void ald_service_quit(ald_service_t *self, int exit_code)
+{
+    self->exit_code = exit_code;
+    service_drain(self);
+}

@@ -1,0 +1,58 @@
+/* service.h - what every daemon does alike: arguments, settings, log, signals, control channel,
+ * readiness, drain, exit code. A daemon's main() is a table of its functions and one call.
+ *
+ * Order of life: settings, log, start (open, recover, bind), ready line on stderr and sd_notify,
+ * loop; on SIGTERM or SIGINT: not ready, drain, stop, exit. kill -9 is a supported way to stop:
+ * start is recovery. SIGHUP calls reload.
+ *
+ * Exit codes: 0; 64 usage; 69 cannot open or bind; 75 stopped with work left; 78 configuration.
+ * Threads: everything here runs on the thread that called ald_service_main.
+ */
+#ifndef ALD_NET_SERVICE_H
+#define ALD_NET_SERVICE_H
+
+#include <czmq.h>
+
+#include "common/base/rc.h"
+#include "common/config/profile.h"
+#include "common/config/settings.h"
+
+typedef struct ald_service ald_service_t;
+
+enum { ALD_EXIT_USAGE = 64, ALD_EXIT_UNAVAILABLE = 69, ALD_EXIT_AGAIN = 75, ALD_EXIT_CONFIG = 78 };
+
+struct ald_service_ops {
+    const char *name; /* gateway, tracker, poller, dlq */
+    const char *help; /* one sentence for --help */
+    bool profiles;    /* load provider profiles */
+    bool secrets;     /* and resolve their secrets */
+    /* Open, recover, bind, add sockets and timers to the loop. On failure err says why. */
+    enum ald_rc (*start)(void *self, ald_service_t *service, struct ald_err *err);
+    /* Extra facts for the ready line, such as "public=8080"; may write nothing. */
+    void (*ready)(void *self, char *out, size_t cap);
+    /* SIGTERM came: refuse new work, begin to flush. Called once. */
+    void (*drain)(void *self);
+    /* Called each 20 ms while draining; true when nothing is left to flush. */
+    bool (*drained)(void *self);
+    /* Close and free everything that start made; called also when start failed half way.
+     * Returns the exit code, 0 when nothing was left undone. */
+    int (*stop)(void *self);
+    /* Able to keep the promise? A sentence why not in out. */
+    bool (*healthy)(void *self, char *out, size_t cap);
+    /* Bring gauges up to date before the metrics are written; may be NULL. */
+    void (*measure)(void *self);
+};
+
+/* Run a daemon; returns main's exit code. self is the daemon's own zeroed context. */
+int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, void *self);
+
+zloop_t *ald_service_loop(ald_service_t *self);
+const struct ald_settings *ald_service_settings(const ald_service_t *self);
+const ald_profiles_t *ald_service_profiles(const ald_service_t *self);
+const char *ald_service_instance(const ald_service_t *self); /* ULID of this run */
+bool ald_service_draining(const ald_service_t *self);
+
+/* End the loop as if by SIGTERM, with this exit code. */
+void ald_service_quit(ald_service_t *self, int exit_code);
+
+#endif

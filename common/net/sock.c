@@ -1,0 +1,206 @@
+#include "common/net/sock.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/base/text.h"
+
+struct ald_sock {
+    zsock_t *z;
+    int lock; /* of a bound ipc path, else -1 */
+};
+
+enum { SOCK_QUEUE = 1000, SOCK_HANDSHAKE_MS = 5000, SOCK_FRAME_MAX = 64 * 1024 };
+
+static const char IPC[] = "ipc://";
+static const char TCP[] = "tcp://";
+
+enum ald_rc ald_sock_endpoint(const struct ald_settings *settings, const char *channel, char *out,
+                              size_t cap, struct ald_err *err)
+{
+    const struct {
+        const char *channel;
+        const char *endpoint;
+    } overrides[] = {
+        {"events", settings->bus.events}, {"query", settings->bus.query},
+        {"jobs", settings->bus.jobs},     {"feed", settings->bus.feed},
+        {"consume", settings->bus.consume}, {"letters", settings->bus.letters},
+    };
+    for (size_t i = 0; i < ALD_COUNT(overrides); i++)
+        if (strcmp(overrides[i].channel, channel) == 0 && overrides[i].endpoint[0] != '\0')
+            return ald_text_copy(out, cap, ald_span_str(overrides[i].endpoint));
+
+    int n = snprintf(out, cap, "%s%s/%s", IPC, settings->bus.run, channel);
+    size_t path_max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1 + strlen(IPC);
+    if (n < 0 || (size_t)n >= cap || (size_t)n > path_max)
+        return ald_err_set(err, ALD_TOOBIG, "bus.run: the path %s/%s is longer than a socket "
+                           "address holds; choose a shorter folder", settings->bus.run, channel);
+    return ALD_OK;
+}
+
+/* Without encryption a bus socket may only be reached from this machine. */
+static bool sock_allowed(const char *endpoint)
+{
+    if (strncmp(endpoint, IPC, strlen(IPC)) == 0)
+        return endpoint[strlen(IPC)] == '/';
+    if (strncmp(endpoint, TCP, strlen(TCP)) != 0)
+        return false;
+    const char *host = endpoint + strlen(TCP);
+    return strncmp(host, "127.", 4) == 0 || strncmp(host, "localhost:", 10) == 0;
+}
+
+static enum ald_rc sock_lock(const char *endpoint, int *lock, struct ald_err *err)
+{
+    *lock = -1;
+    if (strncmp(endpoint, IPC, strlen(IPC)) != 0)
+        return ALD_OK;
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s.lock", endpoint + strlen(IPC));
+    if (n < 0 || (size_t)n >= sizeof path)
+        return ald_err_set(err, ALD_TOOBIG, "%s: path too long", endpoint);
+    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return ald_err_set(err, ALD_IO, "%s: cannot open the lock file: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        close(fd);
+        return ald_err_set(err, ALD_EXISTS,
+                           "%s: another process serves this endpoint; stop it, or give this one "
+                           "its own bus.run", endpoint);
+    }
+    *lock = fd;
+    return ALD_OK;
+}
+
+static void sock_options(zsock_t *z, const struct ald_sock_options *options)
+{
+    void *raw = zsock_resolve(z);
+    int64_t frame = options->max_frame > 0 ? options->max_frame : SOCK_FRAME_MAX;
+    (void)zmq_setsockopt(raw, ZMQ_MAXMSGSIZE, &frame, sizeof frame);
+    zsock_set_linger(z, 0);
+    zsock_set_sndtimeo(z, 0);
+    zsock_set_rcvtimeo(z, 0);
+    zsock_set_sndhwm(z, SOCK_QUEUE);
+    zsock_set_rcvhwm(z, SOCK_QUEUE);
+    zsock_set_handshake_ivl(z, SOCK_HANDSHAKE_MS);
+    int heartbeat = options->heartbeat_ms > 0 ? (int)options->heartbeat_ms : 1000;
+    zsock_set_heartbeat_ivl(z, heartbeat);
+    zsock_set_heartbeat_timeout(z, heartbeat * 3);
+    zsock_set_reconnect_ivl(z, 50);
+    zsock_set_reconnect_ivl_max(z, 1000);
+    if (options->type == ZMQ_ROUTER)
+        zsock_set_router_mandatory(z, 1);
+    if (options->type == ZMQ_DEALER)
+        zsock_set_immediate(z, 1);
+    if (options->type == ZMQ_XPUB)
+        zsock_set_xpub_verbose(z, 1);
+    if (options->type == ZMQ_SUB)
+        zsock_set_subscribe(z, "");
+}
+
+static enum ald_rc sock_open(const struct ald_sock_options *options, const char *endpoint,
+                             ald_sock_t **out, struct ald_err *err)
+{
+    *out = NULL;
+    if (!sock_allowed(endpoint))
+        return ald_err_set(err, ALD_INVALID,
+                           "%s: a bus endpoint is ipc:///absolute/path, or tcp:// on a loopback "
+                           "address: nothing on the bus is encrypted", endpoint);
+    ald_sock_t *self = zmalloc(sizeof *self);
+    self->lock = -1;
+    self->z = zsock_new(options->type);
+    ALD_ASSERT(self->z);
+    sock_options(self->z, options);
+    *out = self;
+    return ALD_OK;
+}
+
+enum ald_rc ald_sock_bind(const struct ald_sock_options *options, const char *endpoint,
+                          ald_sock_t **out, struct ald_err *err)
+{
+    ald_sock_t *self = NULL;
+    enum ald_rc rc = sock_open(options, endpoint, &self, err);
+    if (rc != ALD_OK)
+        return rc;
+    rc = sock_lock(endpoint, &self->lock, err);
+    if (rc == ALD_OK && zsock_attach(self->z, endpoint, true) != 0)
+        rc = ald_err_set(err, ALD_IO, "%s: cannot bind: %s", endpoint, zmq_strerror(zmq_errno()));
+    if (rc == ALD_OK && strncmp(endpoint, IPC, strlen(IPC)) == 0)
+        (void)chmod(endpoint + strlen(IPC), 0600);
+    if (rc != ALD_OK) {
+        ald_sock_destroy(&self);
+        return rc;
+    }
+    *out = self;
+    return ALD_OK;
+}
+
+enum ald_rc ald_sock_connect(const struct ald_sock_options *options, const char *endpoint,
+                             ald_sock_t **out, struct ald_err *err)
+{
+    ald_sock_t *self = NULL;
+    enum ald_rc rc = sock_open(options, endpoint, &self, err);
+    if (rc != ALD_OK)
+        return rc;
+    if (zsock_attach(self->z, endpoint, false) != 0) {
+        ald_sock_destroy(&self);
+        return ald_err_set(err, ALD_IO, "%s: cannot connect: %s", endpoint,
+                           zmq_strerror(zmq_errno()));
+    }
+    *out = self;
+    return ALD_OK;
+}
+
+void ald_sock_destroy(ald_sock_t **self_p)
+{
+    ald_sock_t *self = *self_p;
+    if (!self)
+        return;
+    zsock_destroy(&self->z);
+    if (self->lock >= 0)
+        close(self->lock); /* the file stays: removing it would race with the next owner */
+    free(self);
+    *self_p = NULL;
+}
+
+zsock_t *ald_sock_z(ald_sock_t *self)
+{
+    return self->z;
+}
+
+zmsg_t *ald_sock_recv(ald_sock_t *self)
+{
+    if ((zsock_events(self->z) & ZMQ_POLLIN) == 0)
+        return NULL;
+    return zmsg_recv(self->z);
+}
+
+enum ald_rc ald_sock_send(ald_sock_t *self, zmsg_t **msg_p)
+{
+    return zmsg_send(msg_p, self->z) == 0 ? ALD_OK : ALD_AGAIN;
+}
+
+enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema, const void *msg)
+{
+    struct ald_buf buf;
+    ald_buf_init(&buf, (size_t)80 << 20);
+    enum ald_rc rc = ald_wire_encode(schema, msg, &buf);
+    if (rc == ALD_OK) {
+        struct ald_span bytes = ald_buf_span(&buf);
+        (void)zmsg_addmem(to, bytes.data, bytes.len);
+    }
+    ald_buf_free(&buf);
+    return rc;
+}
+
+struct ald_span ald_frame_span(zframe_t *frame)
+{
+    return ald_span_of(zframe_data(frame), zframe_size(frame));
+}

@@ -1,0 +1,64 @@
+/* sock.h - the only place where ZeroMQ sockets are made, so that none is made without its limits.
+ *
+ * Every socket has: linger 0 (delivery that matters is acknowledged, never trusted to linger), a
+ * frame limit, ZMTP heartbeats, a send that never blocks (a full or absent peer is ALD_AGAIN),
+ * ROUTER_MANDATORY on routers, IMMEDIATE on dealers. A bound ipc:// endpoint is guarded by a lock on
+ * `<path>.lock`: libzmq would silently steal a live one.
+ *
+ * Does not encrypt: tcp:// is accepted for loopback addresses only.
+ * Threads: a socket belongs to the thread that opened it.
+ */
+#ifndef ALD_NET_SOCK_H
+#define ALD_NET_SOCK_H
+
+#include <czmq.h>
+
+#include "common/base/guard.h"
+#include "common/base/rc.h"
+#include "common/base/span.h"
+#include "common/config/settings.h"
+#include "proto/wire.h"
+
+typedef struct ald_sock ald_sock_t;
+
+struct ald_sock_options {
+    int type;             /* ZMQ_ROUTER, ZMQ_DEALER, ZMQ_XPUB, ZMQ_SUB */
+    int64_t max_frame;    /* bytes of one frame; a peer that sends a longer one is cut off */
+    int64_t heartbeat_ms; /* and a peer silent for three of them is cut off */
+};
+
+/* Where a channel lives: the setting's override, else ipc://<bus.run>/<channel>.
+ * ALD_TOOBIG: the path is longer than a socket address holds. */
+ALD_NODISCARD enum ald_rc ald_sock_endpoint(const struct ald_settings *settings,
+                                            const char *channel, char *out, size_t cap,
+                                            struct ald_err *err);
+
+/* Open a socket and bind or connect it. ALD_OK: *out is the caller's.
+ * ALD_EXISTS: another process has this endpoint. ALD_INVALID: the endpoint is not allowed.
+ * ALD_IO: it can't be bound. err says which and what to do. */
+ALD_NODISCARD enum ald_rc ald_sock_bind(const struct ald_sock_options *options,
+                                        const char *endpoint, ald_sock_t **out,
+                                        struct ald_err *err);
+ALD_NODISCARD enum ald_rc ald_sock_connect(const struct ald_sock_options *options,
+                                           const char *endpoint, ald_sock_t **out,
+                                           struct ald_err *err);
+void ald_sock_destroy(ald_sock_t **self_p);
+
+/* The czmq socket, for zloop; borrowed until destroy. */
+zsock_t *ald_sock_z(ald_sock_t *self);
+
+/* Receive a whole message without waiting. NULL: nothing there. The caller owns it. */
+zmsg_t *ald_sock_recv(ald_sock_t *self);
+
+/* Send a message without waiting. ALD_OK: taken, *msg_p is NULL. ALD_AGAIN: the peer is absent or
+ * full, the message is still the caller's. */
+ALD_NODISCARD enum ald_rc ald_sock_send(ald_sock_t *self, zmsg_t **msg_p);
+
+/* Append msg, encoded, as one frame. ALD_TOOBIG: it breaks a limit of its schema. */
+ALD_NODISCARD enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema,
+                                        const void *msg);
+
+/* The bytes of a frame, borrowed until it is destroyed. */
+struct ald_span ald_frame_span(zframe_t *frame);
+
+#endif
