@@ -6,15 +6,19 @@
 
 enum { BUF_FIRST = 256 };
 
+static const size_t BUF_LIMIT = SIZE_MAX / 4;
+
 void ald_buf_init(struct ald_buf *self, size_t max)
 {
+    if (max > BUF_LIMIT)
+        max = BUF_LIMIT; /* a size in memory, and 1 more for the NUL does not wrap */
     *self = (struct ald_buf){.max = max};
 }
 
 void ald_buf_free(struct ald_buf *self)
 {
     free(self->data);
-    *self = (struct ald_buf){0};
+    ald_buf_init(self, self->max);
 }
 
 void ald_buf_reset(struct ald_buf *self)
@@ -23,7 +27,7 @@ void ald_buf_reset(struct ald_buf *self)
     self->failed = false;
 }
 
-/* Room for len bytes more and a NUL. */
+/* Room for len bytes more and a NUL. Memory grows twofold, but not past the maximum. */
 static bool buf_room(struct ald_buf *self, size_t len)
 {
     if (self->failed || len > self->max || self->len > self->max - len) {
@@ -35,7 +39,9 @@ static bool buf_room(struct ald_buf *self, size_t len)
         return true;
     size_t cap = self->cap ? self->cap : BUF_FIRST;
     while (cap < need)
-        cap *= 2;
+        cap = cap > need / 2 ? 2 * cap : need;
+    if (cap > self->max + 1)
+        cap = self->max + 1;
     uint8_t *data = realloc(self->data, cap);
     ALD_ASSERT(data);
     self->data = data;

@@ -13,7 +13,8 @@ struct ald_now {
 
 struct ald_now ald_clock_now(void);
 
-/* 2026-11-29T17:09:48.123Z */
+/* 2026-11-29T17:09:48.123Z; before year 0 and after 9999 the nearest moment that has four digits.
+ */
 void ald_clock_rfc3339(int64_t wall_ms, char out[ALD_CLOCK_TEXT_MAX]);
 
 #endif

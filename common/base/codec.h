@@ -6,7 +6,10 @@
 #include "common/base/buf.h"
 #include "common/base/rc.h"
 
-/* Append. Lower-case digits. */
+/* All decoders append to out. ALD_MALFORMED: not such a text, in one piece and to the last bit;
+ * ALD_TOOBIG: out is full. out then holds the bytes before that. */
+
+/* Lower-case digits; both cases are read. */
 void ald_hex_encode(struct ald_buf *out, struct ald_span bytes);
 ALD_NODISCARD enum ald_rc ald_hex_decode(struct ald_buf *out, struct ald_span text);
 

@@ -28,7 +28,8 @@ void ald_hmac_sha256(struct ald_span key, struct ald_span bytes, uint8_t out[32]
 {
     ALD_ASSERT(key.len <= INT_MAX);
     unsigned len = 32;
-    ALD_ASSERT(HMAC(EVP_sha256(), key.data, (int)key.len, bytes.data, bytes.len, out, &len));
+    const void *start = key.len > 0 ? key.data : (const uint8_t *)""; /* NULL means another thing */
+    ALD_ASSERT(HMAC(EVP_sha256(), start, (int)key.len, bytes.data, bytes.len, out, &len));
 }
 
 bool ald_equal_ct(const void *a, const void *b, size_t len)

@@ -1,4 +1,8 @@
-/* digest.h - the little cryptography that we need, from OpenSSL. Any thread. */
+/* digest.h - the little cryptography that we need, from OpenSSL.
+ *
+ * Nothing here fails on input: when the library or the system's random source fails, the process
+ * ends, since nothing sound can follow. Any thread.
+ */
 #ifndef ALD_BASE_DIGEST_H
 #define ALD_BASE_DIGEST_H
 

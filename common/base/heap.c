@@ -4,13 +4,20 @@
 
 #include "common/base/guard.h"
 
+/* Four children a node and the keys beside the pointers: a million nodes are ten levels deep, and a
+ * comparison touches the array alone, not the owners that are spread over memory. */
+enum { HEAP_FIRST = 64, HEAP_CHILDREN = 4 };
+
+struct heap_slot {
+    int64_t key;
+    struct ald_heap_node *node;
+};
+
 struct ald_heap {
-    struct ald_heap_node **nodes;
+    struct heap_slot *slots;
     size_t count;
     size_t cap;
 };
-
-enum { HEAP_FIRST = 64 };
 
 ald_heap_t *ald_heap_new(void)
 {
@@ -24,45 +31,68 @@ void ald_heap_destroy(ald_heap_t **self_p)
     ald_heap_t *self = *self_p;
     if (!self)
         return;
-    free(self->nodes);
+    free(self->slots);
     free(self);
     *self_p = NULL;
 }
 
-static void heap_put(ald_heap_t *self, size_t pos, struct ald_heap_node *node)
+static void heap_put(ald_heap_t *self, size_t pos, struct heap_slot slot)
 {
-    self->nodes[pos] = node;
-    node->pos = pos;
+    self->slots[pos] = slot;
+    slot.node->pos = pos;
 }
 
-static void heap_rise(ald_heap_t *self, size_t pos)
+/* Move slot, for which pos is free, up to where it belongs. */
+static void heap_rise(ald_heap_t *self, size_t pos, struct heap_slot slot)
 {
-    struct ald_heap_node *node = self->nodes[pos];
     while (pos > 0) {
-        size_t parent = (pos - 1) / 2;
-        if (self->nodes[parent]->key <= node->key)
+        size_t parent = (pos - 1) / HEAP_CHILDREN;
+        if (self->slots[parent].key <= slot.key)
             break;
-        heap_put(self, pos, self->nodes[parent]);
+        heap_put(self, pos, self->slots[parent]);
         pos = parent;
     }
-    heap_put(self, pos, node);
+    heap_put(self, pos, slot);
 }
 
-static void heap_sink(ald_heap_t *self, size_t pos)
+static size_t heap_least_child(const ald_heap_t *self, size_t first)
 {
-    struct ald_heap_node *node = self->nodes[pos];
+    size_t end = first + HEAP_CHILDREN < self->count ? first + HEAP_CHILDREN : self->count;
+    size_t least = first;
+    for (size_t child = first + 1; child < end; child++) {
+        if (self->slots[child].key < self->slots[least].key)
+            least = child;
+    }
+    return least;
+}
+
+/* Move slot, for which pos is free, down to where it belongs. */
+static void heap_sink(ald_heap_t *self, size_t pos, struct heap_slot slot)
+{
     for (;;) {
-        size_t child = 2 * pos + 1;
+        size_t child = HEAP_CHILDREN * pos + 1;
         if (child >= self->count)
             break;
-        if (child + 1 < self->count && self->nodes[child + 1]->key < self->nodes[child]->key)
-            child++;
-        if (node->key <= self->nodes[child]->key)
+        child = heap_least_child(self, child);
+        if (slot.key <= self->slots[child].key)
             break;
-        heap_put(self, pos, self->nodes[child]);
+        heap_put(self, pos, self->slots[child]);
         pos = child;
     }
-    heap_put(self, pos, node);
+    heap_put(self, pos, slot);
+}
+
+static void heap_settle(ald_heap_t *self, size_t pos, struct heap_slot slot)
+{
+    if (pos > 0 && slot.key < self->slots[(pos - 1) / HEAP_CHILDREN].key)
+        heap_rise(self, pos, slot);
+    else
+        heap_sink(self, pos, slot);
+}
+
+static void heap_check(const ald_heap_t *self, const struct ald_heap_node *node)
+{
+    ALD_ASSERT(node->pos < self->count && self->slots[node->pos].node == node);
 }
 
 void ald_heap_insert(ald_heap_t *self, struct ald_heap_node *node)
@@ -70,37 +100,32 @@ void ald_heap_insert(ald_heap_t *self, struct ald_heap_node *node)
     ALD_ASSERT(node->pos == SIZE_MAX);
     if (self->count == self->cap) {
         self->cap = self->cap ? self->cap * 2 : HEAP_FIRST;
-        self->nodes = realloc(self->nodes, self->cap * sizeof(struct ald_heap_node *));
-        ALD_ASSERT(self->nodes);
+        self->slots = realloc(self->slots, self->cap * sizeof *self->slots);
+        ALD_ASSERT(self->slots);
     }
-    heap_put(self, self->count++, node);
-    heap_rise(self, node->pos);
+    heap_rise(self, self->count++, (struct heap_slot){.key = node->key, .node = node});
 }
 
 void ald_heap_remove(ald_heap_t *self, struct ald_heap_node *node)
 {
+    heap_check(self, node);
     size_t pos = node->pos;
-    ALD_ASSERT(pos < self->count && self->nodes[pos] == node);
-    struct ald_heap_node *last = self->nodes[--self->count];
+    struct heap_slot last = self->slots[--self->count];
     node->pos = SIZE_MAX;
-    if (last == node)
-        return;
-    heap_put(self, pos, last);
-    heap_rise(self, pos);
-    heap_sink(self, last->pos);
+    if (last.node != node)
+        heap_settle(self, pos, last);
 }
 
 void ald_heap_update(ald_heap_t *self, struct ald_heap_node *node, int64_t key)
 {
-    ALD_ASSERT(node->pos < self->count && self->nodes[node->pos] == node);
+    heap_check(self, node);
     node->key = key;
-    heap_rise(self, node->pos);
-    heap_sink(self, node->pos);
+    heap_settle(self, node->pos, (struct heap_slot){.key = key, .node = node});
 }
 
 struct ald_heap_node *ald_heap_first(const ald_heap_t *self)
 {
-    return self->count > 0 ? self->nodes[0] : NULL;
+    return self->count > 0 ? self->slots[0].node : NULL;
 }
 
 struct ald_heap_node *ald_heap_pop(ald_heap_t *self)

@@ -1,4 +1,4 @@
-/* heap.h - what is due first, of very many: a binary heap of nodes that live in their owners.
+/* heap.h - what is due first, of very many: a min-heap of nodes that live in their owners.
  *
  * A node knows its place, so that it can be moved or removed in O(log n). Allocates only to grow.
  * One owner.
@@ -17,10 +17,12 @@ struct ald_heap_node {
 };
 
 ald_heap_t *ald_heap_new(void);
-void ald_heap_destroy(ald_heap_t **self_p); /* nodes are their owners' */
+/* Nodes stay their owners'; those still inside are not to be used in a heap again. */
+void ald_heap_destroy(ald_heap_t **self_p);
 
 void ald_heap_insert(ald_heap_t *self, struct ald_heap_node *node); /* not in a heap yet */
 void ald_heap_remove(ald_heap_t *self, struct ald_heap_node *node); /* pos becomes SIZE_MAX */
+/* Give a node of this heap another key. All three assert where the node is. */
 void ald_heap_update(ald_heap_t *self, struct ald_heap_node *node, int64_t key);
 
 struct ald_heap_node *ald_heap_first(const ald_heap_t *self); /* NULL when empty */

@@ -11,6 +11,9 @@
 static const char CROCKFORD[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 static const int64_t EPOCH_2026_MS = INT64_C(1767225600000);
 
+/* Where a clock that runs wild is held, in 2095: 2^40 more ids still fit below 2^53. */
+static const uint64_t LATEST_MS = ((UINT64_C(1) << 48) - (UINT64_C(1) << 40)) / 128;
+
 /* The last ULID made, so that the next one is above it. */
 static pthread_mutex_t ulid_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t ulid_last_ms;
@@ -44,8 +47,8 @@ void ald_ulid_new(char out[ALD_ULID_SIZE])
     for (size_t i = 0; i < 26; i++) {
         unsigned value = 0;
         for (size_t bit = 5 * i; bit < 5 * i + 5; bit++) {
-            unsigned set = bit < 2 ? 0 : bytes[(bit - 2) / 8] >> (7 - (bit - 2) % 8) & 1u;
-            value = value << 1 | set;
+            unsigned byte = bit < 2 ? 0 : bytes[(bit - 2) / 8];
+            value = value << 1 | (byte >> (7 - (bit + 6) % 8) & 1u);
         }
         out[i] = CROCKFORD[value];
     }
@@ -55,7 +58,8 @@ void ald_ulid_new(char out[ALD_ULID_SIZE])
 uint64_t ald_idgen_next(struct ald_idgen *self, int64_t wall_ms)
 {
     ALD_ASSERT(self->tracker < ALD_TRACKERS);
-    uint64_t now = wall_ms > EPOCH_2026_MS ? (uint64_t)(wall_ms - EPOCH_2026_MS) * 128 : 0;
+    uint64_t ms = wall_ms > EPOCH_2026_MS ? (uint64_t)(wall_ms - EPOCH_2026_MS) : 0;
+    uint64_t now = (ms < LATEST_MS ? ms : LATEST_MS) * 128;
     self->last_n = (now > self->last_n ? now : self->last_n) + 1;
     return self->last_n * ALD_TRACKERS + self->tracker;
 }

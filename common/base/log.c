@@ -100,7 +100,7 @@ static void log_write(const char *text, size_t len)
 static void log_emit(struct ald_buf *line, bool cut)
 {
     char text[ALD_LOG_LINE_MAX];
-    cut = cut || line->len + 2 > sizeof text || !ald_buf_ok(line);
+    cut = cut || line->len + 1 > sizeof text || !ald_buf_ok(line);
     ald_text_cut(text, cut ? sizeof text - LOG_END : sizeof text, ald_buf_span(line));
     if (cut) {
         log_drop_escape(text);

@@ -35,13 +35,13 @@ static inline bool ald_span_eq_str(struct ald_span a, const char *text)
 static inline bool ald_span_starts(struct ald_span a, const char *prefix)
 {
     size_t len = strlen(prefix);
-    return a.len >= len && memcmp(a.data, prefix, len) == 0;
+    return len == 0 || (a.len >= len && memcmp(a.data, prefix, len) == 0);
 }
 
 /* The rest after n bytes; n may not pass the end. */
 static inline struct ald_span ald_span_skip(struct ald_span a, size_t n)
 {
-    return ald_span_of(a.data + n, a.len - n);
+    return n == 0 ? a : ald_span_of(a.data + n, a.len - n);
 }
 
 /* Where byte first is, or len. */

@@ -57,14 +57,14 @@ enum ald_rc ald_text_i64(struct ald_span text, int64_t *out)
     enum ald_rc rc = ald_text_u64(minus ? ald_span_skip(text, 1) : text, &value);
     if (rc != ALD_OK)
         return rc;
-    if (value > (uint64_t)INT64_MAX)
+    if (value > (uint64_t)INT64_MAX + (minus ? 1 : 0))
         return ALD_TOOBIG;
-    *out = minus ? -(int64_t)value : (int64_t)value;
+    *out = minus && value > 0 ? -(int64_t)(value - 1) - 1 : (int64_t)value;
     return ALD_OK;
 }
 
-static enum ald_rc text_with_unit(struct ald_span text, const struct text_unit *units,
-                                  size_t count, uint64_t *out)
+static enum ald_rc text_with_unit(struct ald_span text, const struct text_unit *units, size_t count,
+                                  uint64_t *out)
 {
     size_t digits = 0;
     while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
@@ -74,7 +74,7 @@ static enum ald_rc text_with_unit(struct ald_span text, const struct text_unit *
     if (rc != ALD_OK)
         return rc;
     struct ald_span unit = ald_span_skip(text, digits);
-    if (unit.len == 0 && value == 0) {
+    if (ald_span_eq_str(text, "0")) {
         *out = 0;
         return ALD_OK;
     }
@@ -136,30 +136,55 @@ bool ald_text_utf8_ok(struct ald_span text)
     return true;
 }
 
+/* Whether a character of several bytes acts on its surroundings: the controls of U+0080..009F,
+ * which terminals obey, line and paragraph separators, and the marks that turn the direction. */
+static bool text_is_hidden(struct ald_span character)
+{
+    static const struct {
+        uint8_t lead[2];
+        uint8_t first, last;
+    } ranges[] = {{{0xE2, 0x80}, 0x8E, 0x8F},  /* U+200E..200F */
+                  {{0xE2, 0x80}, 0xA8, 0xAE},  /* U+2028..202E */
+                  {{0xE2, 0x81}, 0xA6, 0xA9},  /* U+2066..2069 */
+                  {{0xD8, 0x9C}, 0x00, 0xFF},  /* U+061C */
+                  {{0xEF, 0xBB}, 0xBF, 0xBF}}; /* U+FEFF */
+    if (character.len == 2 && character.data[0] == 0xC2 && character.data[1] < 0xA0)
+        return true;
+    for (size_t i = 0; i < ALD_COUNT(ranges); i++) {
+        uint8_t third = character.len > 2 ? character.data[2] : 0;
+        if (memcmp(character.data, ranges[i].lead, 2) == 0 && third >= ranges[i].first &&
+            third <= ranges[i].last)
+            return true;
+    }
+    return false;
+}
+
 void ald_text_escape(struct ald_buf *out, struct ald_span text)
 {
     while (text.len > 0) {
         size_t len = text_character(text);
         uint8_t byte = text.data[0];
-        bool c1 = len == 2 && byte == 0xC2 && text.data[1] < 0xA0; /* control characters too */
+        bool hidden = len > 1 && text_is_hidden(ald_span_of(text.data, len));
         if (byte == '"' || byte == '\\')
             ald_buf_printf(out, "\\%c", byte);
         else if (byte == '\n')
             ald_buf_put_str(out, "\\n");
-        else if (len == 0 || byte < 0x20 || byte == 0x7F || c1)
+        else if (len == 0 || byte < 0x20 || byte == 0x7F || hidden)
             ald_buf_printf(out, "\\x%02x", byte);
         else
             ald_buf_put(out, text.data, len);
-        bool one = len == 0 || c1;
+        bool one = len == 0 || hidden; /* the rest of the character follows byte by byte */
         text = ald_span_skip(text, one ? 1 : len);
     }
 }
 
+/* Letters changed, added or dropped between a and b; SIZE_MAX when one is too long to be compared.
+ */
 static size_t text_distance(const char *a, const char *b)
 {
     size_t row[TEXT_NEAR_MAX + 1];
-    size_t len = strlen(b);
-    if (len > TEXT_NEAR_MAX)
+    size_t len = strnlen(b, TEXT_NEAR_MAX + 1);
+    if (len > TEXT_NEAR_MAX || strnlen(a, TEXT_NEAR_MAX + 1) > TEXT_NEAR_MAX)
         return SIZE_MAX;
     for (size_t j = 0; j <= len; j++)
         row[j] = j;
@@ -179,10 +204,12 @@ static size_t text_distance(const char *a, const char *b)
 const char *ald_text_nearest(const char *word, const char *const *list, size_t count)
 {
     const char *best = NULL;
-    size_t best_distance = 1 + strlen(word) / 3;
+    size_t best_distance = (strlen(word) + 2) / 3;
     for (size_t i = 0; i < count; i++) {
+        if (!list[i])
+            continue;
         size_t distance = text_distance(word, list[i]);
-        if (distance > best_distance || (best && distance == best_distance))
+        if (distance == SIZE_MAX || distance > best_distance || (best && distance == best_distance))
             continue;
         best = list[i];
         best_distance = distance;

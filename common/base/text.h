@@ -12,21 +12,27 @@ ALD_NODISCARD enum ald_rc ald_text_copy(char *dst, size_t cap, struct ald_span t
 /* Copy what fits, cut between characters and at a NUL. For people, never for ids. */
 void ald_text_cut(char *dst, size_t cap, struct ald_span text);
 
-/* Decimal, digits only (a '-' for i64), no overflow. ALD_MALFORMED, ALD_TOOBIG. */
+/* Decimal digits (one '-' before them for i64) and nothing else. ALD_MALFORMED: something else;
+ * ALD_TOOBIG: does not fit the type. *out then stays. */
 ALD_NODISCARD enum ald_rc ald_text_u64(struct ald_span text, uint64_t *out);
 ALD_NODISCARD enum ald_rc ald_text_i64(struct ald_span text, int64_t *out);
-/* "250ms" "30s" "5m" "24h" "30d" or "0", to ms. */
+/* "250ms" "30s" "5m" "24h" "30d" or "0", to ms. ALD_MISSING: no unit; ALD_MALFORMED: anything else
+ * that is not such a text; ALD_TOOBIG: more than INT64_MAX ms. *out then stays. */
 ALD_NODISCARD enum ald_rc ald_text_duration_ms(struct ald_span text, int64_t *out);
-/* "512B" "256KiB" "4MiB" "10GiB" or "0". */
+/* "512B" "256KiB" "4MiB" "10GiB" or "0", to bytes; refused likewise, also above INT64_MAX. */
 ALD_NODISCARD enum ald_rc ald_text_bytes(struct ald_span text, uint64_t *out);
 
+/* UTF-8 as in RFC 3629: shortest forms, no surrogates, up to U+10FFFF. A NUL is a character. */
 bool ald_text_utf8_ok(struct ald_span text);
 
-/* Append text so that it stays on one line and moves no terminal: control bytes, '"', '\' and bytes
- * that are not UTF-8 as \xHH, \n and so on. */
+/* Append text so that it stays on one line, closes no quotes and moves no terminal: '"' and '\' get
+ * a backslash; a line feed is \n; control characters, separators of lines and paragraphs, marks
+ * that turn the direction and bytes that are not UTF-8 are \xHH, byte by byte. */
 void ald_text_escape(struct ald_buf *out, struct ald_span text);
 
-/* The word of the list that was probably meant; NULL when none is near. */
+/* The word of the list that was probably meant: the fewest letters changed, added or dropped, and
+ * at most a third of word's, rounded up. NULL when none is near. Borrowed from the list, where
+ * entries may be NULL. */
 const char *ald_text_nearest(const char *word, const char *const *list, size_t count);
 
 #endif

@@ -1,0 +1,93 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/codec.h"
+#include "common/base/digest.h"
+#include "common/base/guard.h"
+
+static void test_example(void **state)
+{
+    (void)state;
+    char text[65];
+    ald_sha256_hex(ald_span_str("abc"), text);
+    assert_string_equal(text, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+static void assert_hex(const uint8_t bytes[32], const char *want)
+{
+    struct ald_buf out;
+    ald_buf_init(&out, 64);
+    ald_hex_encode(&out, ald_span_of(bytes, 32));
+    assert_string_equal(ald_buf_str(&out), want);
+    ald_buf_free(&out);
+}
+
+/* FIPS 180-2. */
+static void test_sha256(void **state)
+{
+    (void)state;
+    uint8_t out[32];
+    ald_sha256(ald_span_of(NULL, 0), out);
+    assert_hex(out, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    ald_sha256(ald_span_str("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"), out);
+    assert_hex(out, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+/* RFC 4231, cases 1, 2 and 6, and the empty key. */
+static void test_hmac(void **state)
+{
+    (void)state;
+    uint8_t key[131];
+    uint8_t out[32];
+    memset(key, 0x0b, 20);
+    ald_hmac_sha256(ald_span_of(key, 20), ald_span_str("Hi There"), out);
+    assert_hex(out, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+    ald_hmac_sha256(ald_span_str("Jefe"), ald_span_str("what do ya want for nothing?"), out);
+    assert_hex(out, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    memset(key, 0xaa, sizeof key);
+    ald_hmac_sha256(ald_span_of(key, sizeof key),
+                    ald_span_str("Test Using Larger Than Block-Size Key - Hash Key First"), out);
+    assert_hex(out, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+    ald_hmac_sha256(ald_span_of(NULL, 0), ald_span_of(NULL, 0), out);
+    assert_hex(out, "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+}
+
+static void test_equal(void **state)
+{
+    (void)state;
+    assert_true(ald_equal_ct("abc", "abc", 3));
+    assert_false(ald_equal_ct("abc", "abd", 3));
+    assert_false(ald_equal_ct("xbc", "abc", 3));
+    assert_true(ald_equal_ct("abX", "abY", 2));
+    assert_true(ald_equal_ct("a", "b", 0));
+}
+
+static void test_random_differs(void **state)
+{
+    (void)state;
+    uint8_t a[64] = {0};
+    uint8_t b[64] = {0};
+    ald_random(a, sizeof a);
+    ald_random(b, sizeof b);
+    assert_memory_not_equal(a, b, sizeof a);
+    ald_random(a, 0);
+    static uint8_t big[1 << 20];
+    uint8_t tail[64] = {0};
+    ald_random(big, sizeof big);
+    assert_memory_not_equal(big + sizeof big - 64, tail, 64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),        cmocka_unit_test(test_sha256),
+        cmocka_unit_test(test_hmac),           cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_random_differs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
