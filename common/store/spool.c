@@ -10,7 +10,8 @@
 enum {
     SPOOL_APPLICATION_ID = 0x616c6453, /* "aldS" */
     SPOOL_RETRY_NUMBERS = 1000,
-    SPOOL_AUTOCHECKPOINT = 4000 /* pages: on the small disks of gateways a log is room lost */
+    SPOOL_AUTOCHECKPOINT = 4000, /* pages: on the small disks of gateways a log is room lost */
+    SPOOL_FRAME_BYTES = 4096 + 24
 };
 
 /* Numbers are small columns before the bytes, so that counting reads no overflow pages. */
@@ -141,6 +142,14 @@ bool spool_give_reserve(ald_spool_t *self)
     return ald_store_unreserve(self->reserve);
 }
 
+/* Where the disk is full, the reserve must have room for what is in the log. */
+static int64_t spool_autocheckpoint(const ald_spool_t *self)
+{
+    uint64_t pages = self->options.reserve_bytes / 2 / SPOOL_FRAME_BYTES + 1;
+    bool small = self->options.reserve_bytes > 0 && pages < SPOOL_AUTOCHECKPOINT;
+    return small ? (int64_t)pages : SPOOL_AUTOCHECKPOINT;
+}
+
 static enum ald_rc spool_open_store(ald_spool_t *self, struct ald_err *err)
 {
     char path[ALD_STORE_PATH_MAX + 16];
@@ -151,12 +160,48 @@ static enum ald_rc spool_open_store(ald_spool_t *self, struct ald_err *err)
         .steps = spool_steps,
         .step_count = ALD_COUNT(spool_steps),
         .shrink = true,
-        .wal_autocheckpoint = SPOOL_AUTOCHECKPOINT,
+        .wal_autocheckpoint = spool_autocheckpoint(self),
         .wal_max_bytes = self->options.wal_max_bytes,
     };
     enum ald_rc rc = ald_store_open(&options, &self->store, err);
     if (rc == ALD_FULL && spool_give_reserve(self))
         rc = ald_store_open(&options, &self->store, err);
+    return rc;
+}
+
+static enum ald_rc spool_write_next(ald_spool_t *self, uint64_t next)
+{
+    ald_stmt_t *stmt = NULL;
+    if (self->store == NULL)
+        return ALD_IO;
+    enum ald_rc rc = ald_store_begin(self->store);
+    if (rc != ALD_OK)
+        return rc;
+    rc = spool_prepare(self, "UPDATE counters SET next_num = ?", &stmt);
+    if (rc == ALD_OK) {
+        ald_stmt_bind_i64(stmt, 1, (int64_t)next);
+        rc = ald_stmt_run(stmt);
+    }
+    if (rc == ALD_OK)
+        rc = ald_store_commit(self->store);
+    else
+        ald_store_rollback(self->store);
+    return rc;
+}
+
+/* Half a range ahead of the need, so that a full disk is met while there are numbers in hand. */
+static enum ald_rc spool_reserve_numbers(ald_spool_t *self, uint64_t count)
+{
+    if (self->limit - self->next >= ALD_SPOOL_RANGE / 2 + count)
+        return ALD_OK;
+    if (self->next < self->retry && self->limit - self->next >= count)
+        return ALD_OK;
+    uint64_t limit = self->limit + ALD_SPOOL_RANGE + count;
+    enum ald_rc rc = spool_write_next(self, limit);
+    if (rc == ALD_OK)
+        self->limit = limit;
+    else
+        self->retry = self->next + SPOOL_RETRY_NUMBERS;
     return rc;
 }
 
@@ -168,6 +213,11 @@ static enum ald_rc spool_load(ald_spool_t *self, struct ald_err *err)
     rc = spool_load_id(self);
     if (rc == ALD_OK)
         rc = spool_load_stats(self);
+    if (rc == ALD_OK) {
+        rc = spool_reserve_numbers(self, 0);
+        if (rc == ALD_FULL)
+            rc = ALD_OK; /* numbers have to wait, but what lies here can be drained */
+    }
     if (rc != ALD_OK) {
         rc = ald_err_set(err, rc, "The spool %s can't be read: %s.", self->dir,
                          ald_spool_message(self));
@@ -212,42 +262,6 @@ enum ald_rc ald_spool_reopen(ald_spool_t *self, struct ald_err *err)
 {
     ald_store_destroy(&self->store);
     return spool_load(self, err);
-}
-
-static enum ald_rc spool_write_next(ald_spool_t *self, uint64_t next)
-{
-    ald_stmt_t *stmt = NULL;
-    if (self->store == NULL)
-        return ALD_IO;
-    enum ald_rc rc = ald_store_begin(self->store);
-    if (rc != ALD_OK)
-        return rc;
-    rc = spool_prepare(self, "UPDATE counters SET next_num = ?", &stmt);
-    if (rc == ALD_OK) {
-        ald_stmt_bind_i64(stmt, 1, (int64_t)next);
-        rc = ald_stmt_run(stmt);
-    }
-    if (rc == ALD_OK)
-        rc = ald_store_commit(self->store);
-    else
-        ald_store_rollback(self->store);
-    return rc;
-}
-
-/* Half a range ahead of the need, so that a full disk is met while there are numbers in hand. */
-static enum ald_rc spool_reserve_numbers(ald_spool_t *self, uint64_t count)
-{
-    if (self->limit - self->next >= ALD_SPOOL_RANGE / 2 + count)
-        return ALD_OK;
-    if (self->next < self->retry && self->limit - self->next >= count)
-        return ALD_OK;
-    uint64_t limit = self->limit + ALD_SPOOL_RANGE + count;
-    enum ald_rc rc = spool_write_next(self, limit);
-    if (rc == ALD_OK)
-        self->limit = limit;
-    else
-        self->retry = self->next + SPOOL_RETRY_NUMBERS;
-    return rc;
 }
 
 enum ald_rc ald_spool_take_numbers(ald_spool_t *self, uint64_t count, uint64_t *first)

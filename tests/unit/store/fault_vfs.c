@@ -166,18 +166,36 @@ static int file_write(sqlite3_file *file, const void *data, int len, sqlite3_int
     return real->pMethods->xWrite(real, data, len, at);
 }
 
+/* What was cut off can't come back. */
+static void fault_cut(const char *name, sqlite3_int64 len)
+{
+    struct fault_write **link = &fault.newest;
+    while (*link != NULL) {
+        struct fault_write *entry = *link;
+        if (entry->at < len || strcmp(entry->name, name) != 0) {
+            link = &entry->older;
+            continue;
+        }
+        *link = entry->older;
+        free(entry);
+    }
+}
+
+/* A full disk refuses writes only. */
 static int file_truncate(sqlite3_file *file, sqlite3_int64 len)
 {
-    if (!fault_strikes())
-        return fault_real(file)->pMethods->xTruncate(fault_real(file), len);
-    if (fault.kind == FAULT_KILL)
+    bool strikes = fault.kind != FAULT_FULL && fault_strikes();
+    if (strikes && fault.kind == FAULT_KILL)
         kill(getpid(), SIGKILL);
-    return SQLITE_IOERR_TRUNCATE;
+    if (strikes)
+        return SQLITE_IOERR_TRUNCATE;
+    fault_cut(fault_name(file), len);
+    return fault_real(file)->pMethods->xTruncate(fault_real(file), len);
 }
 
 static int file_sync(sqlite3_file *file, int flags)
 {
-    if (!fault_strikes()) {
+    if (fault.kind == FAULT_FULL || !fault_strikes()) {
         int code = fault_real(file)->pMethods->xSync(fault_real(file), flags);
         fault_synced(fault_name(file), code == SQLITE_OK);
         return code;
@@ -279,9 +297,9 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int
 
 void fault_install(void)
 {
-    fault.real = sqlite3_vfs_find(NULL);
-    if (fault.real == &fault.vfs)
+    if (fault.real != NULL)
         return;
+    fault.real = sqlite3_vfs_find(NULL);
     fault.vfs = *fault.real;
     fault.vfs.zName = "fault";
     fault.vfs.szOsFile = (int)sizeof(struct fault_file) + fault.real->szOsFile;
