@@ -7,8 +7,8 @@
 
 #define BROWSE_ROW                                                                                 \
     "SELECT letter, reason, cause, provider, task, provider_id, proof, state, outcome, made,"      \
-    " closed, due, attempts, revision, pinned, by_person, who, believe, bytes, sending, closing"   \
-    " FROM letters "
+    " closed, due, attempts, revision, pinned, by_person, who, believe, bytes, sending, closing,"  \
+    " stranger FROM letters "
 
 static const char sql_find[] = BROWSE_ROW "WHERE letter = ?1";
 static const char sql_sending_number[] = BROWSE_ROW "WHERE sending > 0 AND sending = ?1";
@@ -25,7 +25,7 @@ static const char sql_over[] =
     "SELECT provider, count - ?1, bytes - ?2 FROM strangers WHERE count > ?1 OR bytes > ?2"
     " LIMIT 1";
 static const char sql_strangers[] =
-    "SELECT letter FROM letters WHERE live = 1 AND proof = 'none' AND provider = ?1"
+    "SELECT letter FROM letters WHERE live = 1 AND stranger = 1 AND provider = ?1"
     " AND pinned = 0 ORDER BY letter LIMIT ?2";
 static const char sql_sending_floor[] = "SELECT min(sending) FROM letters WHERE sending > 0";
 static const char sql_closing_floor[] = "SELECT min(closing) FROM letters WHERE closing > 0";
@@ -77,6 +77,7 @@ static void browse_row(ald_stmt_t *stmt, struct shelf_row *out)
     out->sending = (uint64_t)ald_stmt_i64(stmt, 19);
     out->closing = (uint64_t)ald_stmt_i64(stmt, 20);
     out->letter.closing = out->closing != 0;
+    out->stranger = ald_stmt_i64(stmt, 21) != 0;
     out->stored = out->letter.state;
 }
 

@@ -10,12 +10,43 @@
 
 enum {
     DLQ_OPEN_AGAIN_MS = 1000,
+    DLQ_BEAT_MS = 1000,
     DLQ_PURGE_MS = 60000,
     DLQ_QUOTA_ROUNDS = 10,   /* a tick */
     DLQ_CLOCK_BACK_MS = 1000 /* smaller steps back don't matter */
 };
 
+static bool dlq_ready(const struct dlq *self)
+{
+    return shelf_ready(self->shelf) && self->reinject != NULL;
+}
+
 /* ---- the tick ---- */
+
+static enum ald_rc dlq_open_reinject(struct dlq *self, struct ald_err *err)
+{
+    const struct ald_settings *settings = ald_service_settings(self->service);
+    char endpoint[ALD_ENDPOINT_MAX];
+    enum ald_rc rc =
+        ald_sock_endpoint(settings, ALD_CHANNEL_EVENTS, endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    struct reinject_options options = {.shelf = self->shelf,
+                                       .plan = &self->plan,
+                                       .endpoint = endpoint,
+                                       .instance = ald_service_instance(self->service),
+                                       .heartbeat_ms = settings->bus.heartbeat_ms};
+    return reinject_new(ald_service_loop(self->service), &options, &self->reinject, err);
+}
+
+/* Open the shelf again, and the courier with it: its numbers may be another sender's now. */
+static enum ald_rc dlq_reopen(struct dlq *self, struct ald_err *err)
+{
+    copy_cancel(self->copy);
+    reinject_destroy(&self->reinject);
+    enum ald_rc rc = shelf_open(self->shelf, err);
+    return rc == ALD_OK ? dlq_open_reinject(self, err) : rc;
+}
 
 static void dlq_open_again(struct dlq *self, int64_t mono_ms)
 {
@@ -23,8 +54,7 @@ static void dlq_open_again(struct dlq *self, int64_t mono_ms)
     if (mono_ms - self->opened_ms < DLQ_OPEN_AGAIN_MS)
         return;
     self->opened_ms = mono_ms;
-    copy_cancel(self->copy);
-    enum ald_rc rc = shelf_open(self->shelf, &err);
+    enum ald_rc rc = dlq_reopen(self, &err);
     if (rc == ALD_OK)
         ald_log(ALD_INFO, "letters.open", "run=%s", shelf_run(self->shelf));
     else
@@ -38,6 +68,10 @@ static void dlq_upkeep(struct dlq *self, struct ald_now now)
     self->wall_ms = now.wall_ms;
     for (unsigned i = 0; i < DLQ_QUOTA_ROUNDS && upkeep_quota(&self->upkeep, now.wall_ms); i++)
         continue;
+    if (now.mono_ms - self->beat_ms >= DLQ_BEAT_MS) {
+        self->beat_ms = now.mono_ms;
+        shelf_beat(self->shelf);
+    }
     if (now.mono_ms - self->purged_ms < DLQ_PURGE_MS)
         return;
     self->purged_ms = now.mono_ms;
@@ -50,9 +84,9 @@ static int dlq_tick(zloop_t *loop, int timer, void *arg)
     (void)timer;
     struct dlq *self = arg;
     struct ald_now now = ald_clock_now();
-    if (!shelf_ready(self->shelf))
+    if (!dlq_ready(self))
         dlq_open_again(self, now.mono_ms);
-    if (!shelf_ready(self->shelf))
+    if (!dlq_ready(self))
         return 0;
     dlq_upkeep(self, now);
     reinject_sweep(self->reinject);
@@ -62,7 +96,8 @@ static int dlq_tick(zloop_t *loop, int timer, void *arg)
 static void dlq_work(void *arg)
 {
     struct dlq *self = arg;
-    reinject_sweep(self->reinject);
+    if (dlq_ready(self))
+        reinject_sweep(self->reinject);
 }
 
 /* ---- start ---- */
@@ -115,22 +150,6 @@ static enum ald_rc dlq_open_desk(struct dlq *self, const struct ald_settings *se
     return desk_new(ald_service_loop(self->service), &options, &self->desk, err);
 }
 
-static enum ald_rc dlq_open_reinject(struct dlq *self, const struct ald_settings *settings,
-                                     struct ald_err *err)
-{
-    char endpoint[ALD_ENDPOINT_MAX];
-    enum ald_rc rc =
-        ald_sock_endpoint(settings, ALD_CHANNEL_EVENTS, endpoint, sizeof endpoint, err);
-    if (rc != ALD_OK)
-        return rc;
-    struct reinject_options options = {.shelf = self->shelf,
-                                       .plan = &self->plan,
-                                       .endpoint = endpoint,
-                                       .instance = ald_service_instance(self->service),
-                                       .heartbeat_ms = settings->bus.heartbeat_ms};
-    return reinject_new(ald_service_loop(self->service), &options, &self->reinject, err);
-}
-
 enum ald_rc dlq_start(void *arg, ald_service_t *service, struct ald_err *err)
 {
     struct dlq *self = arg;
@@ -142,7 +161,7 @@ enum ald_rc dlq_start(void *arg, ald_service_t *service, struct ald_err *err)
     if (rc == ALD_OK)
         rc = dlq_open_desk(self, settings, err);
     if (rc == ALD_OK)
-        rc = dlq_open_reinject(self, settings, err);
+        rc = dlq_open_reinject(self, err);
     if (rc != ALD_OK)
         return rc;
     self->wall_ms = ald_clock_now().wall_ms;
@@ -157,13 +176,14 @@ void dlq_drain(void *arg)
 {
     struct dlq *self = arg;
     desk_drain(self->desk);
-    reinject_drain(self->reinject);
+    if (self->reinject != NULL)
+        reinject_drain(self->reinject);
 }
 
 bool dlq_drained(void *arg)
 {
     const struct dlq *self = arg;
-    return reinject_idle(self->reinject);
+    return self->reinject == NULL || reinject_idle(self->reinject);
 }
 
 /* What is still under way is on disk and goes on with the next start: nothing is left undone. */
@@ -185,7 +205,7 @@ bool dlq_healthy(void *arg, char *out, size_t cap)
 {
     const struct dlq *self = arg;
     const char *why = "";
-    if (!shelf_ready(self->shelf))
+    if (!dlq_ready(self))
         why = "The store of the letters has failed; it is being opened again.";
     else if (desk_full(self->desk))
         why = "The disk is full: letters wait at the tracker.";

@@ -24,6 +24,7 @@ struct dlq {
     int timer;         /* 0 = none yet */
     int64_t wall_ms;   /* at the last tick: shows a clock that was set back */
     int64_t opened_ms; /* mono, of the last try to open the shelf */
+    int64_t beat_ms;   /* mono */
     int64_t purged_ms; /* mono */
 };
 

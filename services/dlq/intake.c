@@ -48,8 +48,11 @@ static void intake_row(const struct intake *self, const struct msg_letter *lette
     memcpy(row->cause, letter->cause, sizeof row->cause);
     memcpy(row->provider, letter->provider, sizeof row->provider);
     memcpy(row->provider_id, letter->provider_id, sizeof row->provider_id);
-    const char *proof = letter->proof[0] != '\0' ? letter->proof : ald_proof_name(ALD_PROOF_NONE);
-    ald_text_cut(row->proof, sizeof row->proof, ald_span_str(proof));
+    enum ald_proof proof;
+    if (!ald_proof_find(letter->proof, &proof))
+        proof = ALD_PROOF_NONE;
+    ald_text_cut(row->proof, sizeof row->proof, ald_span_str(ald_proof_name(proof)));
+    row->stranger = letter_unproven(row->letter.reason, proof);
     row->task = letter->task;
     row->made_at_ms = letter->made_at_ms;
     row->bytes = letter->original.len;

@@ -34,6 +34,29 @@ const struct letter_rule *letter_rule_of(enum ald_reason reason)
     return &letter_rules[reason];
 }
 
+bool letter_unproven(enum ald_reason reason, enum ald_proof proof)
+{
+    if (proof >= ALD_PROOF_TOKEN)
+        return false;
+    switch (reason) {
+    case ALD_REASON_MALFORMED:
+    case ALD_REASON_UNAUTHENTICATED:
+    case ALD_REASON_UNKNOWN_TASK: /* an id that nobody knows proves nothing */
+        return true;
+    case ALD_REASON_UNMAPPED_STATUS:
+    case ALD_REASON_CONFLICT:
+        return proof == ALD_PROOF_NONE;
+    case ALD_REASON_NONE:
+    case ALD_REASON_SUBMIT_FAILED:
+    case ALD_REASON_SUBMIT_UNCERTAIN:
+    case ALD_REASON_EXPIRED:
+    case ALD_REASON_CONSUMER_REJECTED:
+    case ALD_REASON_COUNT:
+        break;
+    }
+    return false;
+}
+
 static int64_t letter_next_due(const struct letter *self, const struct letter_plan *plan,
                                int64_t now_ms, uint64_t random)
 {

@@ -62,6 +62,10 @@ enum letter_verdict {
 
 const struct letter_rule *letter_rule_of(enum ald_reason reason);
 
+/* True for a message that anybody may have made: it counts in its provider's quota. Ends of our own
+ * (expired, submit_*) and what a token or a signature proves never do. */
+bool letter_unproven(enum ald_reason reason, enum ald_proof proof);
+
 /* Put a new letter's fields but reason and empty in order and plan its first attempt. */
 void letter_open(struct letter *self, const struct letter_plan *plan, int64_t now_ms,
                  uint64_t random);

@@ -1,7 +1,5 @@
 #include "services/dlq/shelf.h"
 
-#include <string.h>
-
 #include "common/base/digest.h"
 #include "common/base/text.h"
 #include "services/dlq/shelf_inside.h"
@@ -9,8 +7,8 @@
 static const char sql_insert[] =
     "INSERT INTO letters(letter, sender, num, reason, cause, provider, task, provider_id, proof,"
     " state, live, outcome, made, closed, due, attempts, revision, pinned, by_person, who, believe,"
-    " bytes, sending, closing) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, '', ?11, 0, ?12,"
-    " 0, ?13, 0, 0, '', 0, ?14, 0, 0) ON CONFLICT(letter) DO NOTHING";
+    " bytes, sending, closing, stranger) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, '',"
+    " ?11, 0, ?12, 0, ?13, 0, 0, '', 0, ?14, 0, 0, ?15) ON CONFLICT(letter) DO NOTHING";
 static const char sql_original[] =
     "INSERT INTO originals(letter, revision, bytes, sum) VALUES(?1, ?2, ?3, ?4)";
 static const char sql_update[] =
@@ -36,11 +34,11 @@ static const char sql_delete_letter[] = "DELETE FROM letters WHERE letter = ?1";
 static const char sql_delete_original[] = "DELETE FROM originals WHERE letter = ?1";
 static const char sql_delete_attempts[] = "DELETE FROM attempts WHERE letter = ?1";
 
-/* Count a letter without proof in or out of its provider's quota. */
+/* Count an unproven letter in or out of its provider's quota. */
 static enum ald_rc shelf_stranger(shelf_t *self, const struct shelf_row *row, int sign)
 {
     ald_stmt_t *stmt;
-    if (strcmp(row->proof, ald_proof_name(ALD_PROOF_NONE)) != 0)
+    if (!row->stranger)
         return ALD_OK;
     enum ald_rc rc = ald_store_prepare(self->store, sql_strangers, &stmt);
     if (rc != ALD_OK)
@@ -72,6 +70,7 @@ static enum ald_rc shelf_insert_row(shelf_t *self, const struct shelf_row *row, 
     ald_stmt_bind_i64(stmt, 12, row->letter.due_at_ms);
     ald_stmt_bind_i64(stmt, 13, (int64_t)row->letter.revision);
     ald_stmt_bind_i64(stmt, 14, (int64_t)row->bytes);
+    ald_stmt_bind_i64(stmt, 15, row->stranger);
     rc = ald_stmt_run(stmt);
     return rc == ALD_OK && ald_store_changes(self->store) == 0 ? ALD_EXISTS : rc;
 }

@@ -5,7 +5,7 @@
  * originals the message as it came; revision 1 is never changed or replaced.
  * attempts  outcome '' = under way.
  * senders   whose letters these are, and how far each has settled its numbers.
- * tallies   struct tally; with strangers, letters without proof that are live, a provider.
+ * tallies   struct tally; with strangers, unproven live letters, a provider.
  * facts, names: single values. */
 static const char schema_1[] =
     "CREATE TABLE letters(letter TEXT NOT NULL PRIMARY KEY, sender TEXT NOT NULL,"
@@ -15,7 +15,7 @@ static const char schema_1[] =
     " due BIGINT NOT NULL, attempts BIGINT NOT NULL, revision BIGINT NOT NULL,"
     " pinned BIGINT NOT NULL, by_person BIGINT NOT NULL, who TEXT NOT NULL,"
     " believe BIGINT NOT NULL, bytes BIGINT NOT NULL, sending BIGINT NOT NULL,"
-    " closing BIGINT NOT NULL);"
+    " closing BIGINT NOT NULL, stranger BIGINT NOT NULL);"
     "CREATE INDEX letters_due ON letters(due) WHERE due > 0;"
     "CREATE UNIQUE INDEX letters_sending ON letters(sending) WHERE sending > 0;"
     "CREATE UNIQUE INDEX letters_closing ON letters(closing) WHERE closing > 0;"
@@ -23,7 +23,7 @@ static const char schema_1[] =
     "CREATE INDEX letters_state ON letters(state, letter);"
     "CREATE INDEX letters_task ON letters(task, letter) WHERE task > 0;"
     "CREATE INDEX letters_closed ON letters(closed) WHERE closed > 0;"
-    "CREATE INDEX letters_stranger ON letters(provider, letter) WHERE live = 1 AND proof = 'none';"
+    "CREATE INDEX letters_stranger ON letters(provider, letter) WHERE live = 1 AND stranger = 1;"
     "CREATE TABLE originals(letter TEXT NOT NULL, revision BIGINT NOT NULL, bytes BLOB NOT NULL,"
     " sum BLOB NOT NULL, PRIMARY KEY(letter, revision));"
     "CREATE TABLE attempts(letter TEXT NOT NULL, attempt BIGINT NOT NULL,"

@@ -1,9 +1,13 @@
 #include "services/dlq/shelf.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/ident.h"
+#include "common/base/log.h"
 #include "common/base/text.h"
 #include "services/dlq/schema.h"
 #include "services/dlq/shelf_inside.h"
@@ -12,7 +16,7 @@ static const char sql_tallies[] = "SELECT reason, state, count FROM tallies";
 static const char sql_fact[] = "SELECT value FROM facts WHERE name = ?1";
 static const char sql_sender[] = "SELECT value FROM names WHERE name = 'sender'";
 static const char sql_sender_make[] = "INSERT INTO names(name, value) VALUES('sender', ?1)"
-                                      " ON CONFLICT(name) DO NOTHING";
+                                      " ON CONFLICT(name) DO UPDATE SET value = ?1";
 static const char sql_tally_set[] = "INSERT INTO tallies(reason, state, count) VALUES(?1, ?2, ?3)"
                                     " ON CONFLICT(reason, state) DO UPDATE SET count = ?3";
 static const char sql_fact_set[] = "INSERT INTO facts(name, value) VALUES(?1, ?2)"
@@ -30,12 +34,18 @@ shelf_t *shelf_new(const char *path)
     return self;
 }
 
+static void shelf_close(shelf_t *self)
+{
+    ald_mark_destroy(&self->mark);
+    ald_store_destroy(&self->store);
+}
+
 void shelf_destroy(shelf_t **self_p)
 {
     shelf_t *self = *self_p;
     if (self == NULL)
         return;
-    ald_store_destroy(&self->store);
+    shelf_close(self);
     free(self);
     *self_p = NULL;
 }
@@ -78,6 +88,13 @@ static enum ald_rc shelf_load_fact(shelf_t *self, const char *name, int64_t *out
     return rc == ALD_NOTFOUND ? ALD_OK : rc;
 }
 
+/* True when the file may have forgotten numbers that were given out. */
+static bool shelf_behind(const shelf_t *self)
+{
+    struct ald_mark_values values;
+    return ald_mark_read(self->mark, &values) != ALD_OK || values.seq > self->now.next;
+}
+
 static enum ald_rc shelf_load_sender(shelf_t *self)
 {
     ald_stmt_t *stmt;
@@ -88,14 +105,33 @@ static enum ald_rc shelf_load_sender(shelf_t *self)
     if (rc == ALD_OK)
         ald_text_cut(self->sender, sizeof self->sender, ald_stmt_text(stmt, 0));
     ald_stmt_reset(stmt);
-    if (rc != ALD_NOTFOUND)
+    if (rc == ALD_OK && !shelf_behind(self))
+        return ALD_OK;
+    if (rc != ALD_OK && rc != ALD_NOTFOUND)
         return rc;
     ald_ulid_new(self->sender);
     rc = ald_store_prepare(self->store, sql_sender_make, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_str(stmt, 1, self->sender);
-    return ald_stmt_run(stmt);
+    rc = ald_stmt_run(stmt);
+    if (rc == ALD_OK)
+        ald_log(ALD_INFO, "letters.sender", "sender=%s next=%" PRIu64, self->sender,
+                self->now.next);
+    return rc;
+}
+
+/* Note how far the numbers have come, after the commit that made it so. */
+static enum ald_rc shelf_mark(shelf_t *self)
+{
+    struct ald_mark_values values = {.seq = self->now.next, .wall_ms = ald_clock_now().wall_ms};
+    return ald_mark_write(self->mark, &values);
+}
+
+void shelf_beat(shelf_t *self)
+{
+    if (shelf_ready(self) && ald_mark_sync(self->mark) != ALD_OK)
+        ald_log(ALD_WARN, "letters.mark", "text=\"the mark beside the letters can't be written\"");
 }
 
 static enum ald_rc shelf_load(shelf_t *self)
@@ -110,17 +146,19 @@ static enum ald_rc shelf_load(shelf_t *self)
         rc = shelf_load_fact(self, fact_purged, &self->now.tally.purged);
     if (rc == ALD_OK)
         rc = shelf_load_fact(self, fact_next, &next);
+    self->now.next = next > 0 ? (uint64_t)next : 1;
     if (rc == ALD_OK)
         rc = shelf_load_sender(self);
+    if (rc == ALD_OK)
+        rc = shelf_mark(self);
     self->now.tally.open_xor = (uint64_t)open_xor;
-    self->now.next = next > 0 ? (uint64_t)next : 1;
     self->saved = self->now;
     return rc;
 }
 
 enum ald_rc shelf_open(shelf_t *self, struct ald_err *err)
 {
-    ald_store_destroy(&self->store);
+    shelf_close(self);
     struct ald_store_options options = {.path = self->path,
                                         .application_id = SCHEMA_APPLICATION,
                                         .steps = schema_steps,
@@ -129,11 +167,14 @@ enum ald_rc shelf_open(shelf_t *self, struct ald_err *err)
     enum ald_rc rc = ald_store_open(&options, &self->store, err);
     if (rc != ALD_OK)
         return rc;
-    rc = shelf_load(self);
-    if (rc != ALD_OK) {
+    char mark[ALD_STORE_PATH_MAX + sizeof ".mark"];
+    (void)snprintf(mark, sizeof mark, "%s.mark", self->path);
+    rc = ald_mark_open(mark, &self->mark, err);
+    if (rc == ALD_OK && (rc = shelf_load(self)) != ALD_OK)
         (void)ald_err_set(err, rc, "%s: cannot read it: %s", self->path,
                           ald_store_message(self->store));
-        ald_store_destroy(&self->store);
+    if (rc != ALD_OK) {
+        shelf_close(self);
         return rc;
     }
     ald_ulid_new(self->run);
@@ -236,9 +277,13 @@ enum ald_rc shelf_commit(shelf_t *self)
         shelf_rollback(self);
         return rc;
     }
-    if (rc == ALD_OK)
-        self->saved = self->now;
-    else
+    if (rc != ALD_OK) {
         self->now = self->saved;
-    return rc;
+        return rc;
+    }
+    bool numbered = self->saved.next != self->now.next;
+    self->saved = self->now;
+    if (numbered)
+        (void)shelf_mark(self); /* shelf_beat says when it can't */
+    return ALD_OK;
 }

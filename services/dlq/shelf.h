@@ -32,6 +32,7 @@ struct shelf_row {
     char outcome[ALD_WORD_MAX]; /* of the last attempt or of the closing */
     char by[ALD_WORD_MAX];      /* who asked for the planned or running attempt */
     int64_t made_at_ms;
+    bool stranger;            /* counts in its provider's quota */
     uint64_t bytes;           /* of the original */
     uint64_t sending;         /* number of the re-injection under way, 0 = none */
     uint64_t closing;         /* number of the closing to be told, 0 = none */
@@ -56,8 +57,12 @@ ALD_NODISCARD enum ald_rc shelf_open(shelf_t *self, struct ald_err *err);
 bool shelf_ready(const shelf_t *self);
 /* ULID of this opening: a new one tells senders that unanswered letters must come again. */
 const char *shelf_run(const shelf_t *self);
-/* ULID of the numbers that shelf_number gives out. */
+/* ULID of the numbers that shelf_number gives out. A file that has fallen behind the mark beside it
+ * (a restored copy, a damaged log) has forgotten which numbers it used, and gets another one when
+ * it is opened. */
 const char *shelf_sender(const shelf_t *self);
+/* Make the mark durable; about once a second. */
+void shelf_beat(shelf_t *self);
 const struct tally *shelf_tally(const shelf_t *self);
 /* For browse.h and backups; borrowed. */
 ald_store_t *shelf_store(shelf_t *self);

@@ -608,6 +608,29 @@ def test_backup(sleepy):
     assert sleepy.ask("backup", dir="somewhere")[0]["rc"] == "invalid"
 
 
+def test_a_copy_put_back(sleepy):
+    """A restored copy is behind the numbers that the tracker knows answers to; used again under the
+    same name they would be answered with what became of other letters."""
+    tracker = sleepy.tracker()
+    mine = sleepy.keep(letter(1), letter(2))
+    copy = os.path.join(sleepy.folder, "copy")
+    assert sleepy.ask("backup", dir=copy)[0]["rc"] == "ok"
+    sleepy.ask("letter.replay", letter=mine)
+    sleepy.until_state(mine, "resolved")
+    before = tracker.heads[-1]["sender"]
+    assert sleepy.daemon.stop() == 0
+    for name in ("letters.db-wal", "letters.db-shm"):
+        if os.path.exists(os.path.join(sleepy.data, name)):
+            os.remove(os.path.join(sleepy.data, name))
+    shutil.copy(os.path.join(copy, "letters.db"), os.path.join(sleepy.data, "letters.db"))
+    sleepy.daemon.start()
+    sleepy.connect()
+    assert sleepy.state(mine) == "open"
+    sleepy.ask("letter.replay", letter=mine)
+    sleepy.until_state(mine, "resolved")
+    assert tracker.heads[-1]["sender"] != before
+
+
 def test_a_failed_disk(sleepy):
     """Writes fail: nothing is acknowledged, the process says so, and serves again by itself."""
     first = sleepy.keep(letter(1))

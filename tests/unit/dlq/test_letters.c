@@ -190,6 +190,28 @@ static void test_empty_has_nothing_to_judge(void **state)
     assert_int_equal(letter_replay(&letter, false, NOW), LETTER_EMPTY);
 }
 
+static void test_unproven(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ald_reason reason;
+        bool none, id;
+    } cases[] = {
+        {ALD_REASON_NONE, false, false},           {ALD_REASON_MALFORMED, true, true},
+        {ALD_REASON_UNAUTHENTICATED, true, true},  {ALD_REASON_UNKNOWN_TASK, true, true},
+        {ALD_REASON_UNMAPPED_STATUS, true, false}, {ALD_REASON_CONFLICT, true, false},
+        {ALD_REASON_SUBMIT_FAILED, false, false},  {ALD_REASON_SUBMIT_UNCERTAIN, false, false},
+        {ALD_REASON_EXPIRED, false, false},        {ALD_REASON_CONSUMER_REJECTED, false, false},
+    };
+    assert_int_equal(ALD_COUNT(cases), ALD_REASON_COUNT);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        assert_int_equal(letter_unproven(cases[i].reason, ALD_PROOF_NONE), cases[i].none);
+        assert_int_equal(letter_unproven(cases[i].reason, ALD_PROOF_ID), cases[i].id);
+        assert_false(letter_unproven(cases[i].reason, ALD_PROOF_TOKEN));
+        assert_false(letter_unproven(cases[i].reason, ALD_PROOF_AUTH));
+    }
+}
+
 static void test_words(void **state)
 {
     (void)state;
@@ -217,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_under_way),
         cmocka_unit_test(test_closed_stays_closed),
         cmocka_unit_test(test_empty_has_nothing_to_judge),
+        cmocka_unit_test(test_unproven),
         cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

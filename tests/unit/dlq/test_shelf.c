@@ -51,7 +51,7 @@ static int fixture_open(void **state)
 static int fixture_close(void **state)
 {
     struct fixture *self = *state;
-    static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
+    static const char *const suffixes[] = {"", "-wal", "-shm", ".lock", ".mark"};
     shelf_destroy(&self->shelf);
     for (size_t i = 0; i < ALD_COUNT(suffixes); i++) {
         char path[128];
@@ -293,6 +293,28 @@ static void test_purge_waits_for_the_floor(void **state)
     assert_int_equal(fixture_purge(self, INT64_MAX), 0);
     fixture_floor(self, 8);
     assert_int_equal(fixture_purge(self, INT64_MAX), 1);
+}
+
+/* A copy that was put back has forgotten which numbers it used: it numbers under another name. */
+static void test_behind_the_mark(void **state)
+{
+    struct fixture *self = *state;
+    char sender[ALD_ULID_MAX];
+    (void)fixture_take(self, &unknown);
+    memcpy(sender, shelf_sender(self->shelf), sizeof sender);
+    fixture_reopen(self);
+    assert_string_equal(shelf_sender(self->shelf), sender);
+    fixture_drop(self, ID_1); /* takes number 1 */
+    fixture_reopen(self);
+    assert_string_equal(shelf_sender(self->shelf), sender);
+    assert_int_equal(ald_store_exec(shelf_store(self->shelf),
+                                    "UPDATE facts SET value = 1 WHERE name = 'next_number'"),
+                     ALD_OK);
+    fixture_reopen(self);
+    assert_string_not_equal(shelf_sender(self->shelf), sender);
+    memcpy(sender, shelf_sender(self->shelf), sizeof sender);
+    fixture_reopen(self);
+    assert_string_equal(shelf_sender(self->shelf), sender);
 }
 
 /* The numbers are those of the rows, also after a rollback and after opening again. */
@@ -553,6 +575,7 @@ int main(void)
         SHELF_TEST(test_tombstone),
         SHELF_TEST(test_purge),
         SHELF_TEST(test_purge_waits_for_the_floor),
+        SHELF_TEST(test_behind_the_mark),
         SHELF_TEST(test_tally),
         cmocka_unit_test(test_mark),
         SHELF_TEST(test_numbers),
