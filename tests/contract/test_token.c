@@ -153,6 +153,20 @@ static void test_key_ids_stay_unique(void **state)
     }
 }
 
+/* Keys that were changed by hand may have any order of ids. */
+static void test_a_new_key_takes_a_free_id(void **state)
+{
+    (void)state;
+    uint8_t blob[3 * ALD_KEY_RECORD] = {0};
+    blob[0] = 255;
+    blob[ALD_KEY_RECORD] = 0;
+    blob[2 * ALD_KEY_RECORD] = 1;
+    struct ald_keys keys;
+    assert_int_equal(ald_keys_load(&keys, ald_span_of(blob, sizeof(blob))), ALD_OK);
+    ald_keys_rotate(&keys);
+    assert_int_equal(keys.record[0][0], 2);
+}
+
 static void test_blobs(void **state)
 {
     (void)state;
@@ -182,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_other_providers),
         cmocka_unit_test(test_rotation),
         cmocka_unit_test(test_key_ids_stay_unique),
+        cmocka_unit_test(test_a_new_key_takes_a_free_id),
         cmocka_unit_test(test_blobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

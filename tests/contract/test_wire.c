@@ -108,6 +108,8 @@ static void test_accepted(void **state)
         {"an unknown float", BEGIN(PLUS) NUM NAME "a3'new' ca 00 00 00 00 ", ALD_OK},
         {"an unknown nil", BEGIN(PLUS) "a3'new' c0 " NUM NAME, ALD_OK},
         {"an unknown timestamp", BEGIN(PLUS) "a3'new' d6 ff'abcd' " NUM NAME, ALD_OK},
+        {"an unknown extension", BEGIN(PLUS) "a3'new' c7 03 01'abc' " NUM NAME, ALD_OK},
+        {"an unknown long key", BEGIN(PLUS) "ad'a-longer-name' 01 " NUM NAME, ALD_OK},
         {"an unknown map of arrays", BEGIN(PLUS) "a3'new' 82 a1'a' 92 01 90 a1'b' 80 " NUM NAME,
          ALD_OK},
         {"unknown, eight deep", BEGIN(PLUS) NUM NAME "a3'new' 91 91 91 91 91 91 91 91 01 ", ALD_OK},
@@ -145,6 +147,11 @@ static void test_refused_shapes(void **state)
         {"a key with NUL", BEGIN(PLUS) NUM NAME "a3'a' 00'b' 01 ", ALD_MALFORMED},
         {"a known key, NUL and more", BEGIN(PLUS) NUM NAME "a5'age' 00'x' 01 ", ALD_MALFORMED},
         {"a key that is not UTF-8", BEGIN(PLUS) NUM NAME "a1 ff 01 ", ALD_MALFORMED},
+        {"a long key with NUL", BEGIN(PLUS) NUM NAME "ad'a-lo' 00'ger-name' 01 ", ALD_MALFORMED},
+        {"a long key that is not UTF-8", BEGIN(PLUS) NUM NAME "ad'a-lo' ff'ger-name' 01 ",
+         ALD_MALFORMED},
+        {"an unknown extension that is short", BEGIN(PLUS) NUM NAME "a3'new' c7 03 01'ab' ",
+         ALD_MALFORMED},
         {"unknown, nine deep", BEGIN(PLUS) NUM NAME "a3'new' 91 91 91 91 91 91 91 91 91 01 ",
          ALD_MALFORMED},
         {"an unknown bomb", BEGIN(PLUS) NUM NAME "a3'new' dd 00 ff ff ff ", ALD_MALFORMED},
@@ -268,6 +275,25 @@ static void test_unknown_keys_are_bounded(void **state)
     assert_int_equal(decode_unknown(33), ALD_MALFORMED);
 }
 
+/* Bytes at the field's limit, and one more. */
+static enum ald_rc decode_data(size_t n)
+{
+    uint8_t bytes[MESSAGE_MAX];
+    size_t len = notation_read(BEGIN(PLUS) NUM NAME "a4'data' c5 00 00 ", bytes);
+    bytes[len - 2] = (uint8_t)(n >> 8);
+    bytes[len - 1] = (uint8_t)n;
+    memset(bytes + len, 0xff, n);
+    struct sample msg;
+    return decode_copy(&sample_schema, &msg, bytes, len + n);
+}
+
+static void test_bytes_are_bounded(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_data(300), ALD_OK);
+    assert_int_equal(decode_data(301), ALD_TOOBIG);
+}
+
 static void test_kind(void **state)
 {
     (void)state;
@@ -293,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_every_truncation),
         cmocka_unit_test(test_every_altered_byte),
         cmocka_unit_test(test_unknown_keys_are_bounded),
+        cmocka_unit_test(test_bytes_are_bounded),
         cmocka_unit_test(test_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
