@@ -105,12 +105,12 @@ static void setting_take_list(const struct ald_setting_table *table, const struc
             return;
         }
         if ((row->flags & ALD_SETTING_MASKED) != 0) {
-            if (!ald_setting_secret(item, !table->unresolved, errors, slot, ALD_TEXT_MAX))
+            if (!ald_setting_secret(item, !table->unresolved, errors, slot, ALD_LISTED_MAX))
                 continue;
         } else if (item->kind != ALD_NODE_SCALAR || item->text[0] == '\0' ||
-                   ald_text_copy(slot, ALD_TEXT_MAX, ald_span_str(item->text)) != ALD_OK) {
+                   ald_text_copy(slot, ALD_LISTED_MAX, ald_span_str(item->text)) != ALD_OK) {
             ald_errors_add(errors, item, "A value of %s must be a text of 1 to %d bytes.", row->key,
-                           ALD_TEXT_MAX - 1);
+                           ALD_LISTED_MAX - 1);
             continue;
         }
         list.count++;
@@ -229,19 +229,19 @@ static bool setting_list_text(const struct ald_setting *row, const char *text, v
     struct ald_texts list = {0};
     bool masked = (row->flags & ALD_SETTING_MASKED) != 0;
     while (*text != '\0') {
-        char word[ALD_TEXT_MAX];
+        char word[ALD_LISTED_MAX];
         size_t len = strcspn(text, ",");
         if (list.count == ALD_TEXTS_MAX || len == 0 ||
             ald_text_copy(word, sizeof word, ald_span_of(text, len)) != ALD_OK) {
             (void)ald_err_set(err, ALD_INVALID,
                               "%s takes up to %d values of 1 to %d bytes, separated by commas.",
-                              row->key, ALD_TEXTS_MAX, ALD_TEXT_MAX - 1);
+                              row->key, ALD_TEXTS_MAX, ALD_LISTED_MAX - 1);
             return false;
         }
         char *slot = list.item[list.count++];
         if (!masked)
             memcpy(slot, word, len + 1);
-        else if (!setting_secret_text(word, slot, ALD_TEXT_MAX, err))
+        else if (!setting_secret_text(word, slot, ALD_LISTED_MAX, err))
             return false;
         text += len + (text[len] == ',' ? 1 : 0);
     }

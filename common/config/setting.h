@@ -20,12 +20,12 @@
 #include "common/base/guard.h"
 #include "common/config/yaml.h"
 
-enum { ALD_TEXTS_MAX = 16, ALD_TEXT_MAX = 256 };
+enum { ALD_TEXTS_MAX = 16, ALD_LISTED_MAX = 256 };
 
 /* A list of texts. */
 struct ald_texts {
     size_t count;
-    char item[ALD_TEXTS_MAX][ALD_TEXT_MAX];
+    char item[ALD_TEXTS_MAX][ALD_LISTED_MAX];
 };
 
 enum ald_setting_kind {

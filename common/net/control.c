@@ -53,8 +53,7 @@ static int control_read(zloop_t *loop, zsock_t *sock, void *arg)
         zframe_t *who = zmsg_pop(msg);
         zframe_t *frame = zmsg_first(msg);
         struct msg_control ask;
-        if (who && frame &&
-            ald_wire_decode(&MSG_CONTROL, &ask, ald_frame_span(frame)) == ALD_OK)
+        if (who && frame && ald_wire_decode(&MSG_CONTROL, &ask, ald_frame_span(frame)) == ALD_OK)
             control_answer(self, &who, &ask);
         zframe_destroy(&who);
         zmsg_destroy(&msg);

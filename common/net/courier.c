@@ -9,9 +9,9 @@
 
 enum {
     COURIER_TICK_MS = 25,
-    COURIER_HELLO_MS = 500,   /* silence after which we ask whether the receiver is there */
-    COURIER_AWAY_MS = 1500,   /* silence after which it is not */
-    COURIER_BUSY_MS = 200,    /* an item answered `busy` rides again after this */
+    COURIER_HELLO_MS = 500, /* silence after which we ask whether the receiver is there */
+    COURIER_AWAY_MS = 1500, /* silence after which it is not */
+    COURIER_BUSY_MS = 200,  /* an item answered `busy` rides again after this */
     COURIER_ENDPOINT = 512
 };
 
@@ -27,13 +27,13 @@ struct ald_courier {
     struct ald_parcels parcels;
     char receiver[ALD_ULID_MAX];
     uint64_t max_item;
-    uint64_t batch;       /* number of the batch under way or the last one */
-    bool riding;          /* a batch is under way */
-    int64_t sent_ms;      /* when it left */
-    int64_t heard_ms;     /* last sign of the receiver */
-    int64_t hello_ms;     /* last hello */
+    uint64_t batch;   /* number of the batch under way or the last one */
+    bool riding;      /* a batch is under way */
+    int64_t sent_ms;  /* when it left */
+    int64_t heard_ms; /* last sign of the receiver */
+    int64_t hello_ms; /* last hello */
     bool away;
-    int64_t smoothed_ms;  /* acknowledgement time */
+    int64_t smoothed_ms; /* acknowledgement time */
     uint64_t garbage;
 };
 
@@ -201,8 +201,8 @@ enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *opt
     self->timer = -1;
     self->max_item = UINT64_MAX;
     self->heard_ms = courier_now() - COURIER_AWAY_MS;
-    enum ald_rc rc = ald_text_copy(self->endpoint, sizeof self->endpoint,
-                                   ald_span_str(options->endpoint));
+    enum ald_rc rc =
+        ald_text_copy(self->endpoint, sizeof self->endpoint, ald_span_str(options->endpoint));
     ald_text_cut(self->role, sizeof self->role, ald_span_str(options->role));
     ald_text_cut(self->sender, sizeof self->sender, ald_span_str(options->sender));
     ald_text_cut(self->instance, sizeof self->instance, ald_span_str(options->instance));

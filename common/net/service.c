@@ -99,8 +99,8 @@ static bool service_configure(ald_service_t *self, const struct service_argument
 {
     struct ald_errors errors;
     ald_errors_init(&errors);
-    bool ok = ald_settings_load(arguments->config, arguments->flags, arguments->flag_count,
-                                &errors, &self->settings) == ALD_OK;
+    bool ok = ald_settings_load(arguments->config, arguments->flags, arguments->flag_count, &errors,
+                                &self->settings) == ALD_OK;
     if (ok && (self->ops->profiles || arguments->check)) {
         bool secrets = self->ops->secrets && !arguments->check;
         ok = ald_profiles_load(self->settings.providers, secrets, &errors, &self->profiles) ==

@@ -30,8 +30,8 @@ enum ald_rc ald_sock_endpoint(const struct ald_settings *settings, const char *c
         const char *channel;
         const char *endpoint;
     } overrides[] = {
-        {"events", settings->bus.events}, {"query", settings->bus.query},
-        {"jobs", settings->bus.jobs},     {"feed", settings->bus.feed},
+        {"events", settings->bus.events},   {"query", settings->bus.query},
+        {"jobs", settings->bus.jobs},       {"feed", settings->bus.feed},
         {"consume", settings->bus.consume}, {"letters", settings->bus.letters},
     };
     for (size_t i = 0; i < ALD_COUNT(overrides); i++)
@@ -41,8 +41,10 @@ enum ald_rc ald_sock_endpoint(const struct ald_settings *settings, const char *c
     int n = snprintf(out, cap, "%s%s/%s", IPC, settings->bus.run, channel);
     size_t path_max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1 + strlen(IPC);
     if (n < 0 || (size_t)n >= cap || (size_t)n > path_max)
-        return ald_err_set(err, ALD_TOOBIG, "bus.run: the path %s/%s is longer than a socket "
-                           "address holds; choose a shorter folder", settings->bus.run, channel);
+        return ald_err_set(err, ALD_TOOBIG,
+                           "bus.run: the path %s/%s is longer than a socket "
+                           "address holds; choose a shorter folder",
+                           settings->bus.run, channel);
     return ALD_OK;
 }
 
@@ -73,7 +75,8 @@ static enum ald_rc sock_lock(const char *endpoint, int *lock, struct ald_err *er
         close(fd);
         return ald_err_set(err, ALD_EXISTS,
                            "%s: another process serves this endpoint; stop it, or give this one "
-                           "its own bus.run", endpoint);
+                           "its own bus.run",
+                           endpoint);
     }
     *lock = fd;
     return ALD_OK;
@@ -112,7 +115,8 @@ static enum ald_rc sock_open(const struct ald_sock_options *options, const char 
     if (!sock_allowed(endpoint))
         return ald_err_set(err, ALD_INVALID,
                            "%s: a bus endpoint is ipc:///absolute/path, or tcp:// on a loopback "
-                           "address: nothing on the bus is encrypted", endpoint);
+                           "address: nothing on the bus is encrypted",
+                           endpoint);
     ald_sock_t *self = zmalloc(sizeof *self);
     self->lock = -1;
     self->z = zsock_new(options->type);

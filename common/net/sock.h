@@ -2,7 +2,8 @@
  *
  * Every socket has: linger 0 (delivery that matters is acknowledged, never trusted to linger), a
  * frame limit, ZMTP heartbeats, a send that never blocks (a full or absent peer is ALD_AGAIN),
- * ROUTER_MANDATORY on routers, IMMEDIATE on dealers. A bound ipc:// endpoint is guarded by a lock on
+ * ROUTER_MANDATORY on routers, IMMEDIATE on dealers. A bound ipc:// endpoint is guarded by a lock
+ * on
  * `<path>.lock`: libzmq would silently steal a live one.
  *
  * Does not encrypt: tcp:// is accepted for loopback addresses only.

@@ -1,0 +1,341 @@
+#include "services/tracker/acts.h"
+
+#include <string.h>
+
+#include "common/base/text.h"
+#include "services/tracker/arrival.h"
+#include "services/tracker/ending.h"
+#include "services/tracker/vault_letters.h"
+
+/* Everything about one message on its way to a decision. */
+struct act {
+    const struct msg_callback *message;
+    struct ald_span bytes;
+    const struct ald_profile *profile;
+    struct ald_verdict verdict;
+    struct pending_task *open;
+    uint64_t task; /* open, ended or purged; 0 = none */
+    struct vault_end end;
+    char digest[65];
+    struct arrival_facts facts;
+    struct arrival_decision decision;
+};
+
+static void act_find_ended(struct tracker *self, struct act *act, uint64_t task)
+{
+    if (vault_end_find(&self->vault, task, tracker_tail_seq(self, task), &act->end)) {
+        act->facts.task = ARRIVAL_TASK_ENDED;
+        act->task = task;
+    } else if (vault_task_buried(&self->vault, task)) {
+        act->facts.task = ARRIVAL_TASK_PURGED;
+        act->task = task;
+    }
+}
+
+/* The task that a message is about: the one of its token, else of the provider's id. */
+static void act_find(struct tracker *self, struct act *act)
+{
+    const char *provider = act->message->provider;
+    const char *provider_id = act->verdict.id;
+    uint64_t task = act->message->task;
+    act->facts.task = ARRIVAL_TASK_UNKNOWN;
+    if (task != 0)
+        act->open = pending_find(self->pending, task);
+    else if (provider_id[0] != '\0')
+        act->open = pending_find_ref(self->pending, provider, provider_id);
+    if (act->open) {
+        act->facts.task = ARRIVAL_TASK_OPEN;
+        act->task = act->open->id;
+        return;
+    }
+    if (task == 0 && provider_id[0] != '\0')
+        task = vault_ref_find(&self->vault, provider, provider_id);
+    if (task != 0)
+        act_find_ended(self, act, task);
+}
+
+static void act_judge(struct tracker *self, struct act *act)
+{
+    const struct msg_callback *message = act->message;
+    act->profile = ald_profiles_find(self->profiles, message->provider);
+    if (!act->profile || message->fault[0] != '\0')
+        return;
+    struct ald_facts facts = {.query = message->query,
+                              .content_type = ald_span_str(message->content_type),
+                              .body = message->body};
+    ald_profile_judge(act->profile, ALD_STAGE_CALLBACK, &facts, &self->scratch, &act->verdict);
+}
+
+/* Gather the facts and decide; nothing is written. */
+static void act_decide(struct tracker *self, struct act *act, enum ald_proof proof, bool replay)
+{
+    act_judge(self, act);
+    act_find(self, act);
+    enum ald_state state = ALD_STATE_DONE;
+    bool ends = act->profile && arrival_end(&act->verdict, &state);
+    if (ends && act->facts.task != ARRIVAL_TASK_UNKNOWN)
+        ald_profile_digest(act->profile, ald_state_name(state), act->verdict.result,
+                           act->verdict.result_json, act->digest);
+    bool known = false;
+    if (act->facts.task == ARRIVAL_TASK_ENDED && ends)
+        act->facts.conflicts = vault_conflicts(&self->vault, act->task, act->digest, &known);
+    act->facts.message = act->message;
+    act->facts.proof = proof;
+    act->facts.profile = act->profile;
+    act->facts.verdict = &act->verdict;
+    act->facts.digest = act->digest;
+    act->facts.task_provider_id = act->open ? act->open->provider_id : act->end.provider_id;
+    act->facts.ended_state = act->end.state;
+    act->facts.ended_digest = act->end.digest;
+    act->facts.conflict_known = known;
+    act->facts.replay = replay;
+    arrival_decide(&act->facts, &act->decision);
+}
+
+/* Do what an applied or heeded message asks for. arrival: its number. */
+static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bool replay)
+{
+    const struct tracker_now now = tracker_now(self);
+    if (!act->open)
+        return;
+    if (act->decision.fill_id &&
+        pending_attach(self->pending, act->open, act->verdict.id, now.run_ms) == ALD_OK)
+        vault_task_attach(&self->vault, act->open->id, act->message->provider, act->verdict.id);
+    if (act->decision.hint)
+        (void)pending_hint(self->pending, act->open, now.run_ms);
+    if (!act->decision.ends) {
+        act->open->arrivals++;
+        return;
+    }
+    struct ending ending = {
+        .state = act->decision.state,
+        .source = replay                 ? ALD_SOURCE_REPLAY
+                  : act->open->polls > 0 ? ALD_SOURCE_LATE
+                                         : ALD_SOURCE_CALLBACK,
+        .code = act->verdict.code,
+        .result =
+            act->decision.state == ALD_STATE_DONE ? act->verdict.result : ald_span_of(NULL, 0),
+        .result_json = act->verdict.result_json,
+        .received_ms = act->message->received_at_ms,
+        .arrival = arrival,
+        .trace = act->message->trace,
+        .digest = act->digest,
+    };
+    ending_apply(self, &act->open, &ending);
+}
+
+static void act_make_letter(struct tracker *self, const struct act *act, int64_t arrival,
+                            char out[ALD_ULID_MAX])
+{
+    const struct ending_letter letter = {
+        .reason = act->decision.reason,
+        .cause = act->decision.cause,
+        .provider = act->message->provider,
+        .provider_id = act->verdict.id,
+        .task = act->task,
+        .proof = act->facts.proof,
+        .digest = act->decision.reason == ALD_REASON_CONFLICT ? act->digest : "",
+        .original = act->bytes,
+        .arrival = arrival,
+    };
+    ending_letter(self, &letter, out);
+}
+
+static void act_park(struct tracker *self, const struct act *act, const char *ref, int64_t no)
+{
+    const struct tracker_now now = tracker_now(self);
+    struct park_item item = {.no = no,
+                             .made_ms = now.run_ms,
+                             .until_ms = now.run_ms + act->profile->parked_for_ms,
+                             .bytes = act->bytes.len};
+    park_add(self->park, ref, &item);
+}
+
+/* Room for what nobody has proved? What was answered from a spool has been promised a place. */
+static bool act_room(struct tracker *self, const struct act *act)
+{
+    enum ald_disposition disposition = act->decision.disposition;
+    bool kept = disposition == ALD_DISP_PARKED || disposition == ALD_DISP_DEAD;
+    if (!kept || act->facts.proof > ALD_PROOF_NONE || act->message->spooled)
+        return true;
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+    const char *provider = act->message->provider;
+    park_share(self->park, provider, &count, &bytes);
+    uint64_t most = act->profile ? act->profile->quota_count : 1000;
+    uint64_t most_bytes = act->profile ? act->profile->quota_bytes : 16 << 20;
+    if (!quota_room(self->quota, provider, act->message->peer, act->bytes.len, count, bytes, most,
+                    most_bytes))
+        return false;
+    quota_met(self->quota, provider, act->message->peer);
+    return true;
+}
+
+static void act_answer(struct msg_ack *ack, enum ald_disposition disposition,
+                       enum ald_reason reason)
+{
+    ald_text_cut(ack->disposition, sizeof ack->disposition,
+                 ald_span_str(ald_disposition_name(disposition)));
+    ald_text_cut(ack->reason, sizeof ack->reason, ald_span_str(ald_reason_name(reason)));
+}
+
+void act_callback(struct tracker *self, struct sender *sender, const struct msg_callback *message,
+                  struct ald_span bytes, struct msg_ack *ack)
+{
+    enum ald_disposition first;
+    ack->num = message->num;
+    if (sender_seen(sender, message->num, &first)) {
+        act_answer(ack, first, ALD_REASON_NONE);
+        return;
+    }
+    struct act act = {.message = message, .bytes = bytes};
+    enum ald_proof proof = ALD_PROOF_NONE;
+    (void)!ald_proof_find(message->proof, &proof);
+    act_decide(self, &act, proof, false);
+    if (!act_room(self, &act)) {
+        act_answer(ack, ALD_DISP_REFUSED, ALD_REASON_NONE);
+        return;
+    }
+    if (sender_note(sender, message->num, act.decision.disposition) != ALD_OK) {
+        act_answer(ack, ALD_DISP_BUSY, ALD_REASON_NONE);
+        return;
+    }
+    char ref[ALD_PROVIDER_MAX + ALD_PROVIDER_ID_MAX] = "";
+    if (act.decision.disposition == ALD_DISP_PARKED)
+        (void)snprintf(ref, sizeof ref, "%s/%s", message->provider, act.verdict.id);
+    char letter[ALD_ULID_MAX] = "";
+    int64_t no = self->vault.last_arrival + 1;
+    if (act.decision.disposition == ALD_DISP_DEAD)
+        act_make_letter(self, &act, no, letter);
+    bool counted_only = act.open && act.open->arrivals >= ARRIVAL_KEPT_MAX;
+    struct vault_arrival row = {.sender = sender->no,
+                                .num = message->num,
+                                .task = act.task,
+                                .disposition = act.decision.disposition,
+                                .proof = proof,
+                                .at_ms = message->received_at_ms,
+                                .made_ms = tracker_now(self).run_ms,
+                                .ref = ald_span_str(ref),
+                                .letter = ald_span_str(letter),
+                                .message = counted_only ? ald_span_of(NULL, 0) : bytes};
+    vault_arrival_add(&self->vault, &row);
+    if (act.decision.disposition == ALD_DISP_PARKED)
+        act_park(self, &act, ref, row.no);
+    act_apply(self, &act, row.no, false);
+    act_answer(ack, act.decision.disposition, act.decision.reason);
+}
+
+/* Read a stored message back and decide on it as of now. */
+static bool act_again(struct tracker *self, struct act *act, struct msg_callback *message,
+                      struct ald_span bytes, enum ald_proof proof)
+{
+    if (ald_wire_decode(&MSG_CALLBACK, message, bytes) != ALD_OK)
+        return false;
+    *act = (struct act){.message = message, .bytes = bytes};
+    act_decide(self, act, proof, true);
+    return true;
+}
+
+static bool act_closes(enum ald_disposition disposition)
+{
+    return disposition == ALD_DISP_APPLIED || disposition == ALD_DISP_DUPLICATE ||
+           disposition == ALD_DISP_PROGRESS;
+}
+
+/* The door's proof is what the arrival's letter recorded, whatever an edited message claims. */
+static enum ald_proof act_proof(const struct msg_reinject *reinject,
+                                const struct vault_letter *letter)
+{
+    bool vouched =
+        reinject->believe && reinject->by_person && letter->reason == ALD_REASON_UNAUTHENTICATED;
+    return vouched ? ALD_PROOF_AUTH : letter->proof;
+}
+
+void act_reinject(struct tracker *self, const struct msg_reinject *reinject, struct msg_ack *ack)
+{
+    struct vault_letter letter;
+    struct msg_callback message;
+    struct act act;
+    ack->num = reinject->num;
+    if (!vault_letter_find(&self->vault, reinject->letter, &letter)) {
+        /* A store from before the letter: what it says may be news to us. */
+        act_answer(ack, ALD_DISP_STILL, ALD_REASON_UNKNOWN_TASK);
+        return;
+    }
+    if (letter.state != VAULT_LETTER_OPEN) {
+        act_answer(ack, letter.outcome, ALD_REASON_NONE);
+        return;
+    }
+    if (!act_again(self, &act, &message, reinject->original, act_proof(reinject, &letter))) {
+        act_answer(ack, ALD_DISP_STILL, letter.reason);
+        return;
+    }
+    enum ald_disposition outcome = act.decision.disposition;
+    if (!act_closes(outcome)) {
+        act_answer(ack, ALD_DISP_STILL,
+                   act.decision.reason != ALD_REASON_NONE ? act.decision.reason : letter.reason);
+        return;
+    }
+    if (letter.arrival != 0)
+        vault_arrival_move(&self->vault, letter.arrival, ALD_DISP_DEAD, outcome, act.task, "");
+    act_apply(self, &act, letter.arrival, true);
+    ending_close(self, reinject->letter, false, outcome);
+    act_answer(ack, outcome, ALD_REASON_NONE);
+}
+
+void act_closing(struct tracker *self, const struct msg_closing *closing, struct msg_ack *ack)
+{
+    struct vault_letter letter;
+    ack->num = closing->num;
+    if (vault_letter_find(&self->vault, closing->letter, &letter) &&
+        letter.state == VAULT_LETTER_OPEN) {
+        if (letter.arrival != 0)
+            vault_arrival_move(&self->vault, letter.arrival, ALD_DISP_DEAD, ALD_DISP_DROPPED, 0,
+                               "");
+        ending_close(self, closing->letter, true, ALD_DISP_DROPPED);
+    }
+    act_answer(ack, ALD_DISP_APPLIED, ALD_REASON_NONE);
+}
+
+/* One parked arrival whose task is open, or has just ended by an older one. */
+static void act_unpark_one(struct tracker *self, int64_t no)
+{
+    struct vault_arrival row;
+    struct msg_callback message;
+    struct act act;
+    if (!vault_arrival_get(&self->vault, no, &row, &self->evidence) ||
+        !act_again(self, &act, &message, row.message, row.proof))
+        return;
+    char letter[ALD_ULID_MAX] = "";
+    if (act.decision.disposition == ALD_DISP_DEAD)
+        act_make_letter(self, &act, no, letter);
+    vault_arrival_move(&self->vault, no, ALD_DISP_PARKED, act.decision.disposition, act.task,
+                       letter);
+    act_apply(self, &act, no, false);
+}
+
+void act_unpark(struct tracker *self, uint64_t task)
+{
+    const struct pending_task *open = pending_find(self->pending, task);
+    if (!open || open->provider_id[0] == '\0')
+        return;
+    char ref[ALD_PROVIDER_MAX + ALD_PROVIDER_ID_MAX];
+    ald_text_cut(ref, sizeof ref, ald_span_str(open->ref));
+    struct park_item item;
+    while (park_take(self->park, ref, &item) != 0)
+        act_unpark_one(self, item.no);
+}
+
+void act_parked_due(struct tracker *self, size_t limit)
+{
+    char ref[ALD_PROVIDER_MAX + ALD_PROVIDER_ID_MAX];
+    const struct tracker_now now = tracker_now(self);
+    if (tracker_hold(self))
+        return;
+    for (size_t i = 0; i < limit; i++) {
+        int64_t no = park_take_due(self->park, now.run_ms, ref, sizeof ref);
+        if (no == 0)
+            return;
+        act_unpark_one(self, no);
+    }
+}

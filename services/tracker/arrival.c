@@ -1,0 +1,142 @@
+#include "services/tracker/arrival.h"
+
+#include <string.h>
+
+bool arrival_end(const struct ald_verdict *verdict, enum ald_state *state)
+{
+    bool failed = verdict->then == ALD_THEN_FAILED;
+    /* A code about the account is no verdict on the task, whoever says so. */
+    if (verdict->then == ALD_THEN_CODE && verdict->scope == ALD_SCOPE_TASK)
+        failed = verdict->cls == ALD_CLASS_FAILED || verdict->cls == ALD_CLASS_PERMANENT;
+    if (verdict->then == ALD_THEN_DONE)
+        *state = ALD_STATE_DONE;
+    else if (failed)
+        *state = ALD_STATE_FAILED;
+    return verdict->then == ALD_THEN_DONE || failed;
+}
+
+static void arrival_dead(struct arrival_decision *out, enum ald_reason reason, const char *cause)
+{
+    out->disposition = ALD_DISP_DEAD;
+    out->reason = reason;
+    out->cause = cause;
+}
+
+/* The door could not read it. */
+static void arrival_fault(const struct arrival_facts *facts, struct arrival_decision *out)
+{
+    const char *fault = facts->message->fault;
+    if (strcmp(fault, "oversized") == 0) {
+        out->disposition =
+            facts->task == ARRIVAL_TASK_OPEN ? ALD_DISP_PROGRESS : ALD_DISP_DUPLICATE;
+        out->hint = facts->task == ARRIVAL_TASK_OPEN;
+    } else if (strcmp(fault, "unauthenticated") == 0) {
+        arrival_dead(out, ALD_REASON_UNAUTHENTICATED,
+                     "The proof that the profile asks for failed.");
+    } else {
+        arrival_dead(out, ALD_REASON_MALFORMED, "The message can't be read.");
+        out->hint = facts->task == ARRIVAL_TASK_OPEN;
+    }
+}
+
+static void arrival_unknown(const struct arrival_facts *facts, struct arrival_decision *out)
+{
+    bool named = facts->message->task != 0;
+    if (facts->task == ARRIVAL_TASK_PURGED)
+        out->disposition = ALD_DISP_DUPLICATE;
+    else if (!named && facts->verdict->id[0] == '\0')
+        arrival_dead(out, ALD_REASON_MALFORMED, "The message names no task.");
+    else if (named)
+        arrival_dead(out, ALD_REASON_UNKNOWN_TASK,
+                     "The callback URL is genuine, but its task is not in this store.");
+    else if (facts->replay)
+        arrival_dead(out, ALD_REASON_UNKNOWN_TASK, "No task has this provider id.");
+    else
+        out->disposition = ALD_DISP_PARKED;
+}
+
+/* A later answer: the same, one told not to care about, or another one. */
+static void arrival_ended(const struct arrival_facts *facts, struct arrival_decision *out)
+{
+    enum ald_state state = ALD_STATE_DONE;
+    enum ald_state had = facts->ended_state;
+    out->disposition = ALD_DISP_DUPLICATE;
+    if (had == ALD_STATE_CANCELLED || !arrival_end(facts->verdict, &state))
+        return;
+    bool own = had == ALD_STATE_EXPIRED || had == ALD_STATE_LOST;
+    if (own && state != ALD_STATE_DONE)
+        return;
+    if (!own && state == had && strcmp(facts->digest, facts->ended_digest) == 0)
+        return;
+    if (facts->conflict_known || facts->conflicts >= ARRIVAL_CONFLICTS_MAX)
+        return;
+    arrival_dead(out, ALD_REASON_CONFLICT,
+                 own ? "An answer came after aldaba had given the task up."
+                     : "Another answer than the one that was published.");
+}
+
+static bool arrival_believed(const struct arrival_facts *facts)
+{
+    switch (facts->profile->trust) {
+    case ALD_TRUST_HINT:
+        return false;
+    case ALD_TRUST_ID:
+        return facts->proof >= ALD_PROOF_ID;
+    case ALD_TRUST_TOKEN:
+        return facts->proof >= ALD_PROOF_TOKEN;
+    case ALD_TRUST_AUTH:
+        return facts->proof >= ALD_PROOF_AUTH;
+    }
+    return false;
+}
+
+static void arrival_open(const struct arrival_facts *facts, struct arrival_decision *out)
+{
+    const struct ald_verdict *verdict = facts->verdict;
+    out->disposition = ALD_DISP_PROGRESS;
+    if (arrival_end(verdict, &out->state)) {
+        out->ends = arrival_believed(facts);
+        out->hint = !out->ends;
+        if (out->ends)
+            out->disposition = ALD_DISP_APPLIED;
+        return;
+    }
+    bool waits = verdict->then == ALD_THEN_PENDING || verdict->then == ALD_THEN_IGNORE ||
+                 (verdict->then == ALD_THEN_CODE && verdict->cls == ALD_CLASS_PENDING);
+    out->hint = !waits;
+    if (verdict->then == ALD_THEN_UNKNOWN)
+        arrival_dead(out, ALD_REASON_UNMAPPED_STATUS, "No rule of the profile reads this message.");
+    else if (verdict->then == ALD_THEN_CODE && verdict->cls == ALD_CLASS_UNKNOWN)
+        arrival_dead(out, ALD_REASON_UNMAPPED_STATUS, "The code is not in the profile's table.");
+}
+
+void arrival_decide(const struct arrival_facts *facts, struct arrival_decision *out)
+{
+    *out = (struct arrival_decision){.cause = ""};
+    if (facts->message->fault[0] != '\0') {
+        arrival_fault(facts, out);
+        return;
+    }
+    if (!facts->profile) {
+        arrival_dead(out, ALD_REASON_UNMAPPED_STATUS, "The provider's profile is not loaded.");
+        return;
+    }
+    if (facts->task == ARRIVAL_TASK_UNKNOWN || facts->task == ARRIVAL_TASK_PURGED) {
+        arrival_unknown(facts, out);
+        return;
+    }
+    const char *id = facts->verdict->id;
+    bool other = id[0] != '\0' && facts->task_provider_id[0] != '\0' &&
+                 strcmp(id, facts->task_provider_id) != 0;
+    if (other) {
+        arrival_dead(out, ALD_REASON_CONFLICT,
+                     "The callback URL is of one task, the provider id in it of another.");
+        return;
+    }
+    if (facts->task == ARRIVAL_TASK_ENDED)
+        arrival_ended(facts, out);
+    else
+        arrival_open(facts, out);
+    out->fill_id = facts->task == ARRIVAL_TASK_OPEN && facts->proof >= ALD_PROOF_TOKEN &&
+                   id[0] != '\0' && facts->task_provider_id[0] == '\0';
+}

@@ -1,0 +1,202 @@
+#include "services/tracker/commands.h"
+
+#include <string.h>
+
+#include "common/base/text.h"
+#include "services/tracker/acts.h"
+#include "services/tracker/ending.h"
+#include "services/tracker/vault_letters.h"
+
+static void command_say(struct msg_answer *answer, const char *rc, const char *detail)
+{
+    ald_text_cut(answer->rc, sizeof answer->rc, ald_span_str(rc));
+    ald_text_cut(answer->detail, sizeof answer->detail, ald_span_str(detail));
+}
+
+/* What is known of a task without its stored row: enough for an answer to a command. */
+static void command_view(struct tracker *self, uint64_t id, struct msg_task_view *view)
+{
+    const struct pending_task *task = pending_find(self->pending, id);
+    struct vault_end end;
+    enum ald_state state = ALD_STATE_ACCEPTED;
+    view->task = id;
+    view->created_at_ms = ald_task_id_wall_ms(id);
+    if (task) {
+        const struct ald_profile *profile = task->account->profile;
+        state = task->provider_id[0] != '\0' ? ALD_STATE_PENDING : ALD_STATE_ACCEPTED;
+        ald_text_cut(view->provider, sizeof view->provider, ald_span_str(profile->name));
+        ald_text_cut(view->provider_id, sizeof view->provider_id, ald_span_str(task->provider_id));
+        ald_token_make(&self->keys, profile->name, id, 0, view->token);
+        view->polls = task->polls;
+        view->stale_at_ms = view->created_at_ms + task->stale_at_ms - task->made_ms;
+        view->give_up_at_ms = view->created_at_ms + task->give_up_at_ms - task->made_ms;
+    } else if (vault_end_find(&self->vault, id, tracker_tail_seq(self, id), &end)) {
+        state = end.state;
+        ald_text_cut(view->provider_id, sizeof view->provider_id, ald_span_str(end.provider_id));
+    }
+    ald_text_cut(view->state, sizeof view->state, ald_span_str(ald_state_name(state)));
+}
+
+/* The key was used before: the same task again, or a refusal. False: it is new. */
+static bool command_repeated(struct tracker *self, const struct msg_register *ask,
+                             struct msg_answer *answer, struct msg_task_view *view)
+{
+    uint64_t task = 0;
+    char digest[65];
+    if (ask->key[0] == '\0' || !vault_key_find(&self->vault, ask->key, &task, digest))
+        return false;
+    if (strcmp(digest, ask->digest) != 0) {
+        command_say(answer, "conflict", "This Idempotency-Key was used with another body.");
+        return true;
+    }
+    command_view(self, task, view);
+    if (vault_task_known(&self->vault, task))
+        command_say(answer, "exists", "");
+    else
+        command_say(answer, "gone", "The task of this Idempotency-Key has been purged.");
+    return true;
+}
+
+static const char *command_unfit(const struct tracker *self, const struct msg_register *ask,
+                                 const struct ald_profile *profile)
+{
+    if (!profile)
+        return "There is no provider of this name in the settings.";
+    for (const char *c = ask->provider_id; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F)
+            return "provider_id holds control characters.";
+    int64_t stale = ask->stale_after_ms ? ask->stale_after_ms : profile->stale_after_ms;
+    int64_t give_up =
+        ask->give_up_after_ms ? ask->give_up_after_ms : profile->schedule.give_up_after_ms;
+    if (stale < 0 || give_up <= 0)
+        return "stale_after and give_up_after must be positive.";
+    if (ask->stale_after_ms != 0 && stale > give_up)
+        return "stale_after is longer than give_up_after.";
+    if (pending_count(self->pending) >= (size_t)self->settings->tracker.max_open)
+        return "full";
+    return NULL;
+}
+
+static void command_make(struct tracker *self, const struct msg_register *ask,
+                         const struct ald_profile *profile, uint64_t id)
+{
+    const struct tracker_now now = tracker_now(self);
+    struct vault_task row = {
+        .id = id,
+        .provider = ald_span_str(profile->name),
+        .provider_id = ald_span_str(ask->provider_id),
+        .key = ald_span_str(ask->key),
+        .meta = ald_span_str(ask->meta),
+        .made_ms = now.run_ms,
+        .created_ms = now.wall_ms,
+        .stale_after_ms = ask->stale_after_ms ? ask->stale_after_ms : profile->stale_after_ms,
+        .give_up_after_ms =
+            ask->give_up_after_ms ? ask->give_up_after_ms : profile->schedule.give_up_after_ms};
+    struct pending_facts facts = {.id = id,
+                                  .profile = profile,
+                                  .provider_id = ask->provider_id,
+                                  .made_ms = row.made_ms,
+                                  .stale_after_ms = row.stale_after_ms,
+                                  .give_up_after_ms = row.give_up_after_ms};
+    vault_task_add(&self->vault, &row);
+    if (ask->provider_id[0] != '\0')
+        vault_task_attach(&self->vault, id, profile->name, ask->provider_id);
+    if (ask->key[0] != '\0')
+        vault_key_add(&self->vault, ask->key, id, ask->digest, now.wall_ms);
+    ALD_ASSERT(pending_add(self->pending, &facts) == ALD_OK);
+    act_unpark(self, id);
+}
+
+void command_register(struct tracker *self, const struct msg_register *ask,
+                      struct msg_answer *answer, struct msg_task_view *view)
+{
+    answer->req = ask->req;
+    const struct ald_profile *profile = ald_profiles_find(self->profiles, ask->provider);
+    if (command_repeated(self, ask, answer, view))
+        return;
+    const char *unfit = command_unfit(self, ask, profile);
+    if (unfit) {
+        bool full = strcmp(unfit, "full") == 0;
+        command_say(answer, full ? "full" : "invalid",
+                    full ? "tracker.max_open tasks are open; try again later." : unfit);
+        return;
+    }
+    const struct pending_task *same =
+        pending_find_ref(self->pending, ask->provider, ask->provider_id);
+    if (same) {
+        /* Registered twice: the same open task. A key that came with it is now its name too. */
+        if (ask->key[0] != '\0')
+            vault_key_add(&self->vault, ask->key, same->id, ask->digest, tracker_now(self).wall_ms);
+        command_view(self, same->id, view);
+        command_say(answer, "exists", "");
+        return;
+    }
+    uint64_t id = ald_idgen_next(&self->ids, tracker_now(self).wall_ms);
+    command_make(self, ask, profile, id);
+    command_view(self, id, view);
+    ald_text_cut(view->provider, sizeof view->provider, ald_span_str(ask->provider));
+    ald_text_cut(view->key, sizeof view->key, ald_span_str(ask->key));
+    command_say(answer, "ok", "");
+}
+
+/* The open task that a command names; else the answer says why there is none. */
+static struct pending_task *command_open(struct tracker *self, uint64_t id,
+                                         struct msg_answer *answer, struct msg_task_view *view)
+{
+    struct pending_task *task = pending_find(self->pending, id);
+    if (task)
+        return task;
+    if (!vault_task_known(&self->vault, id)) {
+        command_say(answer, "notfound", "There is no task of this id.");
+        return NULL;
+    }
+    command_view(self, id, view);
+    command_say(answer, "exists", "The task has ended.");
+    return NULL;
+}
+
+void command_attach(struct tracker *self, const struct msg_attach *ask, struct msg_answer *answer,
+                    struct msg_task_view *view)
+{
+    answer->req = ask->req;
+    struct pending_task *task = command_open(self, ask->task, answer, view);
+    if (!task)
+        return;
+    const char *provider = task->account->profile->name;
+    bool same = strcmp(task->provider_id, ask->provider_id) == 0;
+    if (ask->provider_id[0] == '\0' || (task->provider_id[0] != '\0' && !same)) {
+        command_say(answer, ask->provider_id[0] == '\0' ? "invalid" : "conflict",
+                    ask->provider_id[0] == '\0' ? "provider_id is empty."
+                                                : "The task has another provider id.");
+        return;
+    }
+    if (!same &&
+        pending_attach(self->pending, task, ask->provider_id, tracker_now(self).run_ms) != ALD_OK) {
+        command_say(answer, "conflict", "Another open task has this provider id.");
+        return;
+    }
+    if (!same) {
+        vault_task_attach(&self->vault, task->id, provider, ask->provider_id);
+        vault_note(&self->vault, task->id, tracker_now(self).wall_ms, "attached", ask->provider_id);
+        act_unpark(self, task->id);
+    }
+    command_view(self, ask->task, view);
+    command_say(answer, "ok", "");
+}
+
+void command_cancel(struct tracker *self, const struct msg_cancel *ask, struct msg_answer *answer,
+                    struct msg_task_view *view)
+{
+    answer->req = ask->req;
+    struct pending_task *task = command_open(self, ask->task, answer, view);
+    if (!task)
+        return;
+    struct ending ending = {.state = ALD_STATE_CANCELLED,
+                            .source = ALD_SOURCE_MANUAL,
+                            .code = "",
+                            .received_ms = tracker_now(self).wall_ms,
+                            .trace = ""};
+    ending_apply(self, &task, &ending);
+    command_view(self, ask->task, view);
+    command_say(answer, "ok", "");
+}

@@ -1,0 +1,23 @@
+/* commands.h - what the API may do to tasks: register or reserve, attach, cancel. Each fills an
+ * answer and, when there is one, the view of the task; within the caller's transaction.
+ */
+#ifndef ALD_TRACKER_COMMANDS_H
+#define ALD_TRACKER_COMMANDS_H
+
+#include "services/tracker/tracker.h"
+
+/* rc: ok (made), exists (there was one: the same key or the same open task), conflict (the key was
+ * used for another body), gone (the key's task is purged), invalid, full. */
+void command_register(struct tracker *self, const struct msg_register *ask,
+                      struct msg_answer *answer, struct msg_task_view *view);
+
+/* rc: ok (also when it had this id), conflict (it has another, or another task has this one),
+ * notfound, exists (the task has ended). */
+void command_attach(struct tracker *self, const struct msg_attach *ask, struct msg_answer *answer,
+                    struct msg_task_view *view);
+
+/* rc: ok, notfound, exists (the task has ended). */
+void command_cancel(struct tracker *self, const struct msg_cancel *ask, struct msg_answer *answer,
+                    struct msg_task_view *view);
+
+#endif

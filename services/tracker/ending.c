@@ -1,0 +1,75 @@
+#include "services/tracker/ending.h"
+
+#include <inttypes.h>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "services/tracker/feed.h"
+#include "services/tracker/outbox.h"
+#include "services/tracker/vault_letters.h"
+
+void ending_apply(struct tracker *self, struct pending_task **task_p, const struct ending *ending)
+{
+    struct pending_task *task = *task_p;
+    const struct ald_profile *profile = task->account->profile;
+    char digest[65];
+    if (!ending->digest)
+        ald_profile_digest(profile, ald_state_name(ending->state), ending->result,
+                           ending->result_json, digest);
+    struct vault_result result = {
+        .task = task->id,
+        .provider = ald_span_str(profile->name),
+        .state = ending->state,
+        .source = ending->source,
+        .code = ald_span_str(ending->code),
+        .result = ending->result,
+        .result_json = ending->result_json,
+        .digest = ald_span_str(ending->digest ? ending->digest : digest),
+        .received_ms = ending->received_ms,
+        .published_ms = tracker_now(self).wall_ms,
+        .arrival = ending->arrival,
+        .trace = ald_span_str(ending->trace),
+    };
+    vault_result_add(&self->vault, &result);
+    tracker_tail_add(self, task->id, result.seq);
+    feed_add(self->feed, task, &result);
+    ald_log(ALD_DEBUG, "task.ended", "provider=%s task=%" PRIu64 " state=%s source=%s seq=%" PRIu64,
+            profile->name, task->id, ald_state_name(ending->state), ald_source_name(ending->source),
+            result.seq);
+    pending_end(self->pending, task_p);
+}
+
+void ending_letter(struct tracker *self, const struct ending_letter *letter, char out[ALD_ULID_MAX])
+{
+    struct msg_letter msg = {.task = letter->task,
+                             .made_at_ms = tracker_now(self).wall_ms,
+                             .original = letter->original};
+    ald_ulid_new(msg.letter);
+    ald_text_cut(msg.reason, sizeof msg.reason, ald_span_str(ald_reason_name(letter->reason)));
+    ald_text_cut(msg.cause, sizeof msg.cause, ald_span_str(letter->cause));
+    ald_text_cut(msg.provider, sizeof msg.provider, ald_span_str(letter->provider));
+    ald_text_cut(msg.provider_id, sizeof msg.provider_id, ald_span_str(letter->provider_id));
+    ald_text_cut(msg.proof, sizeof msg.proof, ald_span_str(ald_proof_name(letter->proof)));
+    vault_letter_add(&self->vault, &msg, letter->arrival, letter->digest);
+    if (letter->proof == ALD_PROOF_NONE)
+        quota_letter(self->quota, letter->provider, 1, (int64_t)letter->original.len);
+    if (letter->task != 0)
+        vault_note(&self->vault, letter->task, msg.made_at_ms, "letter", msg.reason);
+    memcpy(out, msg.letter, ALD_ULID_MAX);
+    ald_log(ALD_INFO, "letter.made", "provider=%s task=%" PRIu64 " letter=%s reason=%s",
+            msg.provider, msg.task, msg.letter, msg.reason);
+}
+
+void ending_close(struct tracker *self, const char *letter, bool dropped,
+                  enum ald_disposition outcome)
+{
+    struct vault_letter row;
+    if (!vault_letter_find(&self->vault, letter, &row) || row.state != VAULT_LETTER_OPEN)
+        return;
+    vault_letter_close(&self->vault, letter, dropped ? VAULT_LETTER_DROPPED : VAULT_LETTER_RESOLVED,
+                       outcome);
+    if (row.proof == ALD_PROOF_NONE)
+        quota_letter(self->quota, row.provider, -1, -(int64_t)row.size);
+    ald_log(ALD_INFO, "letter.closed", "letter=%s outcome=%s", letter,
+            dropped ? "dropped" : ald_disposition_name(outcome));
+}

@@ -1,0 +1,193 @@
+#include "services/tracker/events.h"
+
+#include <inttypes.h>
+
+#include "common/base/log.h"
+#include "common/base/metrics.h"
+#include "common/base/text.h"
+#include "services/tracker/acts.h"
+#include "services/tracker/feed.h"
+#include "services/tracker/inbox.h"
+#include "services/tracker/keep.h"
+#include "services/tracker/outbox.h"
+
+static struct ald_metric events_garbage = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_tracker_garbage_total",
+    .help = "Messages on the events channel that could not be read."};
+
+static struct ald_metric events_received = {.kind = ALD_COUNTER,
+                                            .name = "aldaba_tracker_items_total",
+                                            .help =
+                                                "Callbacks, re-injections and closings acted on."};
+
+struct events {
+    struct tracker *tracker;
+    ald_sock_t *sock;
+    struct inbox inbox;
+};
+
+static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hello *hello)
+{
+    struct tracker *tracker = self->tracker;
+    struct msg_welcome welcome = {.max_item = tracker->settings->bus.max_item_bytes};
+    ald_text_cut(welcome.instance, sizeof welcome.instance,
+                 ald_span_str(ald_service_instance(tracker->service)));
+    if (strcmp(hello->role, "gateway") == 0) {
+        struct sender *sender = senders_get(tracker->senders, hello->sender);
+        if (!sender)
+            return;
+        ald_text_cut(sender->role, sizeof sender->role, ald_span_str(hello->role));
+        ald_window_raise(&sender->window, hello->floor);
+        senders_told(tracker->senders, sender, hello->spool_oldest_ms, hello->spool_items,
+                     tracker_now(tracker).run_ms);
+        welcome.keys = ald_span_of(tracker->keys.record, tracker->keys.count * ALD_KEY_RECORD);
+    }
+    inbox_welcome(self->sock, who_p, &welcome);
+}
+
+static bool events_item(events_t *self, struct sender *sender, struct ald_span bytes,
+                        struct msg_ack *ack)
+{
+    struct msg_callback callback;
+    struct msg_reinject reinject;
+    struct msg_closing closing;
+    if (ald_wire_is(&MSG_CALLBACK, bytes) && sender &&
+        ald_wire_decode(&MSG_CALLBACK, &callback, bytes) == ALD_OK)
+        act_callback(self->tracker, sender, &callback, bytes, ack);
+    else if (ald_wire_is(&MSG_REINJECT, bytes) &&
+             ald_wire_decode(&MSG_REINJECT, &reinject, bytes) == ALD_OK)
+        act_reinject(self->tracker, &reinject, ack);
+    else if (ald_wire_is(&MSG_CLOSING, bytes) &&
+             ald_wire_decode(&MSG_CLOSING, &closing, bytes) == ALD_OK)
+        act_closing(self->tracker, &closing, ack);
+    else
+        return false;
+    ald_metric_add(&events_received, 1);
+    return true;
+}
+
+static void events_batch(events_t *self, zframe_t **who_p, const struct msg_batch *head,
+                         zmsg_t *msg)
+{
+    struct tracker *tracker = self->tracker;
+    struct sender *sender = senders_get(tracker->senders, head->sender);
+    if (sender) {
+        ald_window_raise(&sender->window, head->floor);
+        sender->ledger = *head;
+        senders_told(tracker->senders, sender, head->spool_oldest_ms, head->spool_items,
+                     tracker_now(tracker).run_ms);
+        if (sender->heard_at_ms == 0)
+            keep_sender(tracker, sender); /* on record with its first item */
+        sender->heard_at_ms = tracker_now(tracker).wall_ms;
+    }
+    zmsg_t *answer =
+        inbox_begin(&self->inbox, who_p, ald_service_instance(tracker->service), head->batch);
+    zframe_t *frame = zmsg_next(msg);
+    for (; frame; frame = zmsg_next(msg)) {
+        struct msg_ack ack = {0};
+        if (events_item(self, sender, ald_frame_span(frame), &ack))
+            inbox_ack(answer, &ack);
+        else
+            ald_metric_add(&events_garbage, 1);
+    }
+}
+
+/* One message; true if it was a batch. */
+static bool events_message(events_t *self, zmsg_t *msg)
+{
+    zframe_t *who = zmsg_pop(msg);
+    zframe_t *first = zmsg_first(msg);
+    struct ald_span bytes = first ? ald_frame_span(first) : ald_span_of(NULL, 0);
+    struct msg_batch head;
+    struct msg_hello hello;
+    bool batch = false;
+    if (!self->tracker->open) {
+        /* The store is away: silence makes gateways spool. */
+    } else if (ald_wire_is(&MSG_BATCH, bytes) &&
+               ald_wire_decode(&MSG_BATCH, &head, bytes) == ALD_OK) {
+        events_batch(self, &who, &head, msg);
+        batch = true;
+    } else if (ald_wire_decode(&MSG_HELLO, &hello, bytes) == ALD_OK) {
+        events_hello(self, &who, &hello);
+    } else {
+        ald_metric_add(&events_garbage, 1);
+    }
+    zframe_destroy(&who);
+    return batch;
+}
+
+/* What has gathered, up to a bound, as one transaction. True: there may be more. */
+static bool events_turn(events_t *self)
+{
+    struct tracker *tracker = self->tracker;
+    bool begun = false;
+    zmsg_t *msg = NULL;
+    while (self->inbox.count < INBOX_MESSAGES && (msg = ald_sock_recv(self->sock))) {
+        if (!begun && tracker->open)
+            vault_begin(&tracker->vault);
+        begun = begun || tracker->open;
+        (void)events_message(self, msg);
+        zmsg_destroy(&msg);
+    }
+    bool full = self->inbox.count == INBOX_MESSAGES;
+    if (!begun)
+        return false;
+    if (tracker_commit(tracker))
+        inbox_send(&self->inbox, self->sock);
+    else
+        inbox_forget(&self->inbox);
+    return full;
+}
+
+void events_drain(events_t *self)
+{
+    while (events_turn(self))
+        ;
+}
+
+static int events_read(zloop_t *loop, zsock_t *sock, void *arg)
+{
+    (void)loop;
+    (void)sock;
+    events_drain(arg);
+    return 0;
+}
+
+enum ald_rc events_new(struct tracker *tracker, events_t **out, struct ald_err *err)
+{
+    char endpoint[ALD_PATH_MAX + 64];
+    enum ald_rc rc = ald_sock_endpoint(tracker->settings, "events", endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    struct ald_sock_options options = {.type = ZMQ_ROUTER,
+                                       .max_frame = (int64_t)tracker->settings->bus.max_item_bytes +
+                                                    (64 << 10),
+                                       .heartbeat_ms = tracker->settings->bus.heartbeat_ms};
+    ald_sock_t *sock = NULL;
+    rc = ald_sock_bind(&options, endpoint, &sock, err);
+    if (rc != ALD_OK)
+        return rc;
+    events_t *self = zmalloc(sizeof *self);
+    self->tracker = tracker;
+    self->sock = sock;
+    ald_metric_register(&events_garbage);
+    ald_metric_register(&events_received);
+    zloop_t *loop = ald_service_loop(tracker->service);
+    zloop_reader(loop, ald_sock_z(sock), events_read, self);
+    zloop_reader_set_tolerant(loop, ald_sock_z(sock));
+    *out = self;
+    return ALD_OK;
+}
+
+void events_destroy(events_t **self_p)
+{
+    events_t *self = *self_p;
+    if (!self)
+        return;
+    zloop_reader_end(ald_service_loop(self->tracker->service), ald_sock_z(self->sock));
+    inbox_forget(&self->inbox);
+    ald_sock_destroy(&self->sock);
+    free(self);
+    *self_p = NULL;
+}

@@ -1,0 +1,335 @@
+#include "services/tracker/feed.h"
+
+#include <inttypes.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/metrics.h"
+#include "common/base/text.h"
+#include "services/tracker/position.h"
+#include "services/tracker/query.h"
+#include "services/tracker/reader.h"
+
+enum { FEED_WAITERS_MAX = 1024, FEED_WAIT_MAX_MS = 60000, FEED_TOPIC_MAX = 80 };
+
+/* Somebody who waits: for a task's end, or for the next event. */
+struct feed_waiter {
+    zframe_t *who;
+    uint64_t task; /* 0 = a fetch */
+    struct msg_get get;
+    struct msg_fetch fetch;
+    int64_t until_ms; /* monotonic */
+};
+
+/* A hint that goes out when the transaction has committed. */
+struct feed_hint {
+    char topic[FEED_TOPIC_MAX];
+    uint64_t task;
+    zmsg_t *msg; /* NULL while nobody subscribes */
+};
+
+struct feed {
+    struct tracker *tracker;
+    ald_sock_t *pub;
+    ald_sock_t *consume;
+    size_t subscribers;
+    zhashx_t *prev; /* topic -> last seq of it */
+    struct feed_hint *hints;
+    size_t hint_count, hint_cap;
+    struct feed_waiter *waiters;
+    size_t waiter_count;
+};
+
+static struct ald_metric feed_published = {.kind = ALD_COUNTER,
+                                           .name = "aldaba_results_published_total",
+                                           .help = "Results committed to the feed."};
+
+static void feed_seq_free(void **item_p)
+{
+    free(*item_p);
+    *item_p = NULL;
+}
+
+/* The last seq of a topic, and from now on this one. Unknown after a start: then the one before
+ * this, so that who had seen another fetches. */
+static uint64_t feed_prev(feed_t *self, const char *topic, uint64_t seq)
+{
+    uint64_t *last = zhashx_lookup(self->prev, topic);
+    uint64_t prev = last ? *last : seq - 1;
+    if (!last) {
+        last = zmalloc(sizeof *last);
+        zhashx_update(self->prev, topic, last);
+    }
+    *last = seq;
+    return prev;
+}
+
+static zmsg_t *feed_encode(feed_t *self, const char *topic, const struct pending_task *task,
+                           const struct vault_result *result)
+{
+    struct msg_event event = {.lane = self->tracker->vault.lane,
+                              .seq = result->seq,
+                              .prev = feed_prev(self, topic, result->seq),
+                              .task = result->task,
+                              .result = result->result,
+                              .received_ms = result->received_ms,
+                              .published_ms = result->published_ms};
+    ald_text_cut(event.provider, sizeof event.provider, result->provider);
+    ald_text_cut(event.provider_id, sizeof event.provider_id, ald_span_str(task->provider_id));
+    ald_text_cut(event.state, sizeof event.state, ald_span_str(ald_state_name(result->state)));
+    ald_text_cut(event.source, sizeof event.source, ald_span_str(ald_source_name(result->source)));
+    ald_text_cut(event.code, sizeof event.code, result->code);
+    ald_text_cut(event.trace, sizeof event.trace, result->trace);
+    ald_text_cut(event.result_type, sizeof event.result_type,
+                 ald_span_str(result->result_json ? "json" : "text"));
+    zmsg_t *msg = zmsg_new();
+    (void)zmsg_addstr(msg, topic);
+    if (ald_frame_add(msg, &MSG_EVENT, &event) != ALD_OK)
+        zmsg_destroy(&msg); /* too big for a hint: it is fetched */
+    return msg;
+}
+
+void feed_add(feed_t *self, const struct pending_task *task, const struct vault_result *result)
+{
+    if (self->hint_count == self->hint_cap) {
+        self->hint_cap = self->hint_cap ? self->hint_cap * 2 : 64;
+        self->hints = realloc(self->hints, self->hint_cap * sizeof *self->hints);
+        ALD_ASSERT(self->hints);
+    }
+    struct feed_hint *hint = &self->hints[self->hint_count++];
+    *hint = (struct feed_hint){.task = result->task};
+    (void)snprintf(hint->topic, sizeof hint->topic, "result.%s.%s.", task->account->profile->name,
+                   ald_state_name(result->state));
+    if (self->subscribers > 0)
+        hint->msg = feed_encode(self, hint->topic, task, result);
+}
+
+static void feed_answer_task(feed_t *self, struct feed_waiter *waiter)
+{
+    query_ask_task(self->tracker->query, &waiter->who, &waiter->get);
+}
+
+static void feed_answer_fetch(feed_t *self, struct feed_waiter *waiter)
+{
+    struct ald_buf bytes;
+    ald_buf_init(&bytes, 4096);
+    waiter->fetch.wait_ms = 0;
+    if (ald_wire_encode(&MSG_FETCH, &waiter->fetch, &bytes) == ALD_OK)
+        reader_ask(self->tracker->reader, READER_CONSUME, &waiter->who, ald_buf_span(&bytes), NULL);
+    ald_buf_free(&bytes);
+}
+
+static void feed_wake(feed_t *self, size_t index)
+{
+    struct feed_waiter waiter = self->waiters[index];
+    self->waiters[index] = self->waiters[--self->waiter_count];
+    if (waiter.task != 0)
+        feed_answer_task(self, &waiter);
+    else
+        feed_answer_fetch(self, &waiter);
+    zframe_destroy(&waiter.who);
+}
+
+static bool feed_ended(const feed_t *self, uint64_t task)
+{
+    for (size_t i = 0; i < self->hint_count; i++)
+        if (self->hints[i].task == task)
+            return true;
+    return false;
+}
+
+void feed_tell(feed_t *self)
+{
+    if (self->hint_count == 0)
+        return;
+    ald_metric_add(&feed_published, (int64_t)self->hint_count);
+    for (size_t i = 0; i < self->hint_count; i++)
+        if (self->hints[i].msg && ald_sock_send(self->pub, &self->hints[i].msg) != ALD_OK)
+            zmsg_destroy(&self->hints[i].msg);
+    for (size_t i = self->waiter_count; i-- > 0;) {
+        uint64_t task = self->waiters[i].task;
+        if (task == 0 || feed_ended(self, task))
+            feed_wake(self, i);
+    }
+    self->hint_count = 0;
+}
+
+void feed_forget(feed_t *self)
+{
+    for (size_t i = 0; i < self->hint_count; i++)
+        zmsg_destroy(&self->hints[i].msg);
+    self->hint_count = 0;
+}
+
+static void feed_head(feed_t *self)
+{
+    struct msg_head head = {.at_ms = ald_clock_now().wall_ms};
+    position_write(self->tracker->vault.lane, self->tracker->vault.last_seq, head.position);
+    zmsg_t *msg = zmsg_new();
+    (void)zmsg_addstr(msg, "head.");
+    ALD_ASSERT(ald_frame_add(msg, &MSG_HEAD, &head) == ALD_OK);
+    if (ald_sock_send(self->pub, &msg) != ALD_OK)
+        zmsg_destroy(&msg);
+}
+
+void feed_tick(feed_t *self)
+{
+    int64_t now_ms = ald_clock_now().mono_ms;
+    if (self->tracker->open && self->subscribers > 0)
+        feed_head(self);
+    for (size_t i = self->waiter_count; i-- > 0;)
+        if (self->waiters[i].until_ms <= now_ms)
+            feed_wake(self, i);
+}
+
+static struct feed_waiter *feed_wait(feed_t *self, zframe_t **who_p, int64_t wait_ms)
+{
+    if (self->waiter_count == FEED_WAITERS_MAX)
+        return NULL;
+    if (wait_ms > FEED_WAIT_MAX_MS)
+        wait_ms = FEED_WAIT_MAX_MS;
+    struct feed_waiter *waiter = &self->waiters[self->waiter_count++];
+    *waiter = (struct feed_waiter){.who = *who_p, .until_ms = ald_clock_now().mono_ms + wait_ms};
+    *who_p = NULL;
+    return waiter;
+}
+
+bool feed_wait_task(feed_t *self, zframe_t **who_p, const struct msg_get *get)
+{
+    struct feed_waiter *waiter = feed_wait(self, who_p, get->wait_ms);
+    if (!waiter)
+        return false;
+    waiter->task = get->task;
+    waiter->get = *get;
+    return true;
+}
+
+static void feed_question(feed_t *self, zframe_t **who_p, struct ald_span bytes)
+{
+    struct msg_fetch fetch;
+    uint64_t after = 0;
+    if (!self->tracker->open || ald_wire_decode(&MSG_FETCH, &fetch, bytes) != ALD_OK)
+        return;
+    const struct vault *vault = &self->tracker->vault;
+    enum position_kind kind = position_read(fetch.after, vault->lane, &after);
+    if (kind == POSITION_NEW) {
+        after = vault->last_seq;
+        position_write(vault->lane, after, fetch.after); /* "new" is now, not when it wakes */
+    }
+    bool waits = fetch.wait_ms > 0 &&
+                 (kind == POSITION_NEW || kind == POSITION_AFTER ||
+                  (kind == POSITION_ALL && vault->last_seq == 0)) &&
+                 after >= vault->last_seq;
+    struct feed_waiter *waiter = waits ? feed_wait(self, who_p, fetch.wait_ms) : NULL;
+    if (waiter)
+        waiter->fetch = fetch;
+    else
+        reader_ask(self->tracker->reader, READER_CONSUME, who_p, bytes, NULL);
+}
+
+static int feed_read_consume(zloop_t *loop, zsock_t *sock, void *arg)
+{
+    (void)loop;
+    (void)sock;
+    feed_t *self = arg;
+    zmsg_t *msg = ald_sock_recv(self->consume);
+    for (; msg; msg = ald_sock_recv(self->consume)) {
+        zframe_t *who = zmsg_pop(msg);
+        zframe_t *frame = zmsg_first(msg);
+        if (who && frame)
+            feed_question(self, &who, ald_frame_span(frame));
+        zframe_destroy(&who);
+        zmsg_destroy(&msg);
+    }
+    return 0;
+}
+
+/* Subscriptions come as a frame of 1 (or 0, an end) and a topic. */
+static int feed_read_pub(zloop_t *loop, zsock_t *sock, void *arg)
+{
+    (void)loop;
+    (void)sock;
+    feed_t *self = arg;
+    zmsg_t *msg = ald_sock_recv(self->pub);
+    for (; msg; msg = ald_sock_recv(self->pub)) {
+        zframe_t *frame = zmsg_first(msg);
+        bool begins = frame && zframe_size(frame) > 0 && zframe_data(frame)[0] == 1;
+        bool ends = frame && zframe_size(frame) > 0 && zframe_data(frame)[0] == 0;
+        if (begins)
+            self->subscribers++;
+        else if (ends && self->subscribers > 0)
+            self->subscribers--;
+        zmsg_destroy(&msg);
+    }
+    return 0;
+}
+
+void feed_send(feed_t *self, zmsg_t **msg_p)
+{
+    if (ald_sock_send(self->consume, msg_p) != ALD_OK)
+        zmsg_destroy(msg_p);
+}
+
+static enum ald_rc feed_bind(feed_t *self, const char *channel, int type, ald_sock_t **out,
+                             struct ald_err *err)
+{
+    char endpoint[ALD_PATH_MAX + 64];
+    enum ald_rc rc =
+        ald_sock_endpoint(self->tracker->settings, channel, endpoint, sizeof endpoint, err);
+    struct ald_sock_options options = {.type = type,
+                                       .heartbeat_ms = self->tracker->settings->bus.heartbeat_ms};
+    return rc == ALD_OK ? ald_sock_bind(&options, endpoint, out, err) : rc;
+}
+
+enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)
+{
+    feed_t *self = zmalloc(sizeof *self);
+    self->tracker = tracker;
+    self->prev = zhashx_new();
+    zhashx_set_destructor(self->prev, feed_seq_free);
+    self->waiters = calloc(FEED_WAITERS_MAX, sizeof *self->waiters);
+    ALD_ASSERT(self->waiters);
+    ald_metric_register(&feed_published);
+    zloop_t *loop = ald_service_loop(tracker->service);
+    enum ald_rc rc = feed_bind(self, "feed", ZMQ_XPUB, &self->pub, err);
+    if (rc == ALD_OK) {
+        zloop_reader(loop, ald_sock_z(self->pub), feed_read_pub, self);
+        zloop_reader_set_tolerant(loop, ald_sock_z(self->pub));
+        rc = feed_bind(self, "consume", ZMQ_ROUTER, &self->consume, err);
+    }
+    if (rc != ALD_OK) {
+        feed_destroy(&self);
+        return rc;
+    }
+    zloop_reader(loop, ald_sock_z(self->consume), feed_read_consume, self);
+    zloop_reader_set_tolerant(loop, ald_sock_z(self->consume));
+    *out = self;
+    return ALD_OK;
+}
+
+void feed_destroy(feed_t **self_p)
+{
+    feed_t *self = *self_p;
+    if (!self)
+        return;
+    zloop_t *loop = ald_service_loop(self->tracker->service);
+    if (self->pub)
+        zloop_reader_end(loop, ald_sock_z(self->pub));
+    if (self->consume)
+        zloop_reader_end(loop, ald_sock_z(self->consume));
+    feed_forget(self);
+    for (size_t i = 0; i < self->waiter_count; i++)
+        zframe_destroy(&self->waiters[i].who);
+    zhashx_destroy(&self->prev);
+    ald_sock_destroy(&self->consume);
+    ald_sock_destroy(&self->pub);
+    free(self->hints);
+    free(self->waiters);
+    free(self);
+    *self_p = NULL;
+}
+
+size_t feed_waiters(const feed_t *self)
+{
+    return self->waiter_count;
+}

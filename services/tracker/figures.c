@@ -1,0 +1,155 @@
+#include "services/tracker/figures.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/metrics.h"
+#include "common/base/text.h"
+#include "services/tracker/feed.h"
+#include "services/tracker/jobs.h"
+#include "services/tracker/vault_letters.h"
+
+static struct ald_metric figures_open = {.kind = ALD_GAUGE,
+                                         .name = "aldaba_tasks_pending",
+                                         .help = "Tasks whose result is owed.",
+                                         .label = {"provider"}};
+static struct ald_metric figures_books = {.kind = ALD_GAUGE,
+                                          .name = "aldaba_books",
+                                          .help = "Counters of the four ledgers.",
+                                          .label = {"ledger"}};
+static struct ald_metric figures_parked = {
+    .kind = ALD_GAUGE, .name = "aldaba_parked", .help = "Callbacks of tasks not known yet."};
+static struct ald_metric figures_pollers = {
+    .kind = ALD_GAUGE, .name = "aldaba_pollers", .help = "Pollers heard lately."};
+
+static void figure_text(zmsg_t *to, const char *group, const char *name, int64_t value,
+                        const char *text)
+{
+    struct msg_figure figure = {.value = value};
+    ald_text_cut(figure.group, sizeof figure.group, ald_span_str(group));
+    ald_text_cut(figure.name, sizeof figure.name, ald_span_str(name));
+    ald_text_cut(figure.text, sizeof figure.text, ald_span_str(text));
+    ALD_ASSERT(ald_frame_add(to, &MSG_FIGURE, &figure) == ALD_OK);
+}
+
+static void figure(zmsg_t *to, const char *group, const char *name, int64_t value)
+{
+    figure_text(to, group, name, value, "");
+}
+
+static void figures_counters(const struct tracker *self, zmsg_t *to)
+{
+    for (unsigned i = 0; i < BOOK_COUNT; i++) {
+        struct ald_span name = ald_span_str(books_name(i));
+        size_t dot = ald_span_find(name, '.');
+        char group[ALD_WORD_MAX];
+        ald_text_cut(group, sizeof group, ald_span_of(name.data, dot));
+        if (strcmp(group, "unused") != 0)
+            figure(to, group, books_name(i) + dot + 1, self->vault.books.value[i]);
+    }
+}
+
+static void figures_tasks(const struct tracker *self, zmsg_t *to)
+{
+    size_t open = pending_count(self->pending) + self->orphans;
+    size_t accepted = pending_count_unattached(self->pending);
+    size_t polling = pending_count_phase(self->pending, PENDING_LEASED);
+    figure(to, "tasks", "open", (int64_t)open);
+    figure(to, "tasks", "accepted", (int64_t)accepted);
+    figure(to, "tasks", "submitting", 0);
+    figure(to, "tasks", "polling", (int64_t)polling);
+    figure(to, "tasks", "pending", (int64_t)(open - accepted - polling));
+}
+
+static void figures_gateways(const struct tracker *self, zmsg_t *to)
+{
+    struct msg_batch sum = {0};
+    uint64_t spool = 0;
+    int64_t gateways = 0;
+    const struct sender *sender = NULL;
+    for (size_t i = 0; (sender = senders_at(self->senders, i)); i++) {
+        sum.answered += sender->ledger.answered;
+        sum.acknowledged += sender->ledger.acknowledged;
+        sum.spooled += sender->ledger.spooled;
+        sum.unanswered += sender->ledger.unanswered;
+        sum.refused += sender->ledger.refused;
+        spool += sender->spool_items;
+        gateways += strcmp(sender->role, "gateway") == 0;
+    }
+    figure(to, "gateway", "known", gateways);
+    figure(to, "gateway", "answered_2xx", (int64_t)sum.answered);
+    figure(to, "gateway", "acknowledged", (int64_t)sum.acknowledged);
+    figure(to, "gateway", "spooled", (int64_t)sum.spooled);
+    figure(to, "gateway", "unanswered", (int64_t)sum.unanswered);
+    figure(to, "gateway", "refused", (int64_t)sum.refused);
+    figure(to, "gateway", "spool_items", (int64_t)spool);
+}
+
+static void figures_providers(const struct tracker *self, zmsg_t *to)
+{
+    const struct pending_account *account = NULL;
+    int64_t now_ms = tracker_now(self).run_ms;
+    for (size_t i = 0; (account = pending_account_at(self->pending, i)); i++) {
+        char name[ALD_KEY_MAX];
+        (void)snprintf(name, sizeof name, "%s.open", account->profile->name);
+        figure(to, "provider", name, (int64_t)account->open);
+        (void)snprintf(name, sizeof name, "%s.queued", account->profile->name);
+        figure(to, "provider", name, (int64_t)account->queued);
+        int64_t blocked = account->blocked_until_ms - now_ms;
+        (void)snprintf(name, sizeof name, "%s.blocked_ms", account->profile->name);
+        figure(to, "provider", name, blocked > 0 ? blocked : 0);
+    }
+}
+
+void figures_add(struct tracker *self, zmsg_t *to)
+{
+    int64_t open = 0;
+    int64_t outbox = 0;
+    uint64_t open_sum = 0;
+    uint64_t outbox_sum = 0;
+    const char *which = "";
+    vault_letter_sums(&self->vault, &open, &open_sum, &outbox, &outbox_sum);
+    size_t tasks = pending_count(self->pending) + self->orphans;
+    bool balanced = books_balance(&self->vault.books, (int64_t)tasks, open, &which);
+    figures_counters(self, to);
+    figures_tasks(self, to);
+    figure(to, "letters", "open", open);
+    figure(to, "letters", "outbox", outbox);
+    figure(to, "letters", "outbox_open", outbox);
+    figure(to, "letters", "open_xor", (int64_t)open_sum);
+    figure(to, "letters", "outbox_xor", (int64_t)outbox_sum);
+    figures_gateways(self, to);
+    figures_providers(self, to);
+    figure_text(to, "status", "balanced", balanced, which);
+    figure(to, "status", "hold", tracker_hold(self));
+    figure(to, "status", "parked", (int64_t)park_count(self->park));
+    figure(to, "status", "pollers", (int64_t)jobs_pollers(self->jobs));
+    figure(to, "status", "waiters", (int64_t)feed_waiters(self->feed));
+    figure(to, "status", "orphans", (int64_t)self->orphans);
+    figure(to, "status", "unindexed", vault_unindexed(&self->vault));
+    figure(to, "status", "wal_bytes", (int64_t)ald_store_wal_bytes(self->vault.store));
+    figure(to, "status", "service_ms", tracker_now(self).run_ms);
+    char position[ALD_POSITION_MAX];
+    tracker_position(self, self->vault.last_seq, position);
+    figure_text(to, "status", "head", (int64_t)self->vault.last_seq, position);
+}
+
+void figures_measure(struct tracker *self)
+{
+    ald_metric_register(&figures_open);
+    ald_metric_register(&figures_books);
+    ald_metric_register(&figures_parked);
+    ald_metric_register(&figures_pollers);
+    if (!self->open)
+        return;
+    const struct pending_account *account = NULL;
+    for (size_t i = 0; (account = pending_account_at(self->pending, i)); i++)
+        ald_metric_set(ald_metrics_get("aldaba_tasks_pending", account->profile->name),
+                       (int64_t)account->open);
+    for (unsigned i = 0; i < BOOK_COUNT; i++)
+        if (strncmp(books_name(i), "unused", 6) != 0)
+            ald_metric_set(ald_metrics_get("aldaba_books", books_name(i)),
+                           self->vault.books.value[i]);
+    ald_metric_set(&figures_parked, (int64_t)park_count(self->park));
+    ald_metric_set(&figures_pollers, (int64_t)jobs_pollers(self->jobs));
+}

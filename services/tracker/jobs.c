@@ -1,0 +1,252 @@
+#include "services/tracker/jobs.h"
+
+#include <inttypes.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/metrics.h"
+#include "common/base/text.h"
+#include "services/tracker/acts.h"
+#include "services/tracker/inbox.h"
+
+enum { JOBS_POLLERS_MAX = 256, JOBS_GONE_MS = 5000, JOBS_LEASES_A_MESSAGE = 256 };
+
+static struct ald_metric jobs_leased = {
+    .kind = ALD_COUNTER, .name = "aldaba_leases_total", .help = "Poll jobs handed out."};
+
+static struct ald_metric jobs_garbage = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_jobs_garbage_total",
+    .help = "Messages on the jobs channel that could not be read."};
+
+struct jobs_poller {
+    uint64_t no; /* of this run; leases carry it */
+    char id[ALD_ULID_MAX];
+    zframe_t *who;
+    uint64_t credit;
+    int64_t heard_ms; /* monotonic */
+};
+
+struct jobs {
+    struct tracker *tracker;
+    ald_sock_t *sock;
+    struct inbox inbox;
+    struct jobs_poller pollers[JOBS_POLLERS_MAX];
+    size_t count;
+    uint64_t last_no;
+    uint64_t last_lease;
+};
+
+static struct jobs_poller *jobs_poller(jobs_t *self, const char *id)
+{
+    for (size_t i = 0; i < self->count; i++)
+        if (strcmp(self->pollers[i].id, id) == 0)
+            return &self->pollers[i];
+    if (self->count == JOBS_POLLERS_MAX)
+        return NULL;
+    struct jobs_poller *poller = &self->pollers[self->count++];
+    *poller = (struct jobs_poller){.no = ++self->last_no};
+    ald_text_cut(poller->id, sizeof poller->id, ald_span_str(id));
+    ald_log(ALD_INFO, "poller.joined", "poller=%s", id);
+    return poller;
+}
+
+static void jobs_poller_gone(jobs_t *self, size_t index, const char *why)
+{
+    struct jobs_poller *poller = &self->pollers[index];
+    ald_log(ALD_INFO, "poller.left", "poller=%s why=%s", poller->id, why);
+    pending_poller_gone(self->tracker->pending, poller->no, tracker_now(self->tracker).run_ms);
+    zframe_destroy(&poller->who);
+    self->pollers[index] = self->pollers[--self->count];
+}
+
+/* Leases for one poller, as many as it has credit for. False: it could not be reached. */
+static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
+{
+    struct tracker *tracker = self->tracker;
+    const int64_t now_ms = tracker_now(tracker).run_ms;
+    struct msg_leases head = {0};
+    ald_text_cut(head.instance, sizeof head.instance,
+                 ald_span_str(ald_service_instance(tracker->service)));
+    zmsg_t *msg = NULL;
+    uint64_t count = 0;
+    while (poller->credit > 0 && count < JOBS_LEASES_A_MESSAGE) {
+        struct pending_task *task =
+            pending_lease(tracker->pending, poller->no, self->last_lease + 1, now_ms);
+        if (!task)
+            break;
+        struct msg_lease lease = {.lease = ++self->last_lease,
+                                  .task = task->id,
+                                  .lease_ms = tracker->settings->tracker.lease_ms};
+        ald_text_cut(lease.provider, sizeof lease.provider,
+                     ald_span_str(task->account->profile->name));
+        ald_text_cut(lease.provider_id, sizeof lease.provider_id, ald_span_str(task->provider_id));
+        if (!msg) {
+            msg = zmsg_new();
+            zframe_t *who = zframe_dup(poller->who);
+            zmsg_append(msg, &who);
+            ALD_ASSERT(ald_frame_add(msg, &MSG_LEASES, &head) == ALD_OK);
+        }
+        ALD_ASSERT(ald_frame_add(msg, &MSG_LEASE, &lease) == ALD_OK);
+        poller->credit--;
+        count++;
+    }
+    if (!msg)
+        return true;
+    ald_metric_add(&jobs_leased, (int64_t)count);
+    bool sent = ald_sock_send(self->sock, &msg) == ALD_OK;
+    zmsg_destroy(&msg);
+    return sent;
+}
+
+void jobs_tick(jobs_t *self)
+{
+    if (!self->tracker->open)
+        return;
+    int64_t now_ms = ald_clock_now().mono_ms;
+    for (size_t i = self->count; i-- > 0;) {
+        if (now_ms - self->pollers[i].heard_ms > JOBS_GONE_MS)
+            jobs_poller_gone(self, i, "silent");
+        else if (!jobs_hand_out(self, &self->pollers[i]))
+            jobs_poller_gone(self, i, "unreachable");
+    }
+}
+
+static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *ready)
+{
+    struct jobs_poller *poller = jobs_poller(self, ready->poller);
+    if (!poller)
+        return;
+    poller->heard_ms = ald_clock_now().mono_ms;
+    poller->credit = ready->stopping ? 0 : ready->credit;
+    zframe_destroy(&poller->who);
+    poller->who = *who_p;
+    *who_p = NULL;
+}
+
+static void jobs_batch(jobs_t *self, zframe_t **who_p, const struct msg_batch *head, zmsg_t *msg)
+{
+    zmsg_t *answer =
+        inbox_begin(&self->inbox, who_p, ald_service_instance(self->tracker->service), head->batch);
+    zframe_t *frame = zmsg_next(msg);
+    for (; frame; frame = zmsg_next(msg)) {
+        struct msg_outcome outcome;
+        struct msg_ack ack = {0};
+        if (ald_wire_decode(&MSG_OUTCOME, &outcome, ald_frame_span(frame)) == ALD_OK) {
+            act_outcome(self->tracker, &outcome, &ack);
+            inbox_ack(answer, &ack);
+        } else {
+            ald_metric_add(&jobs_garbage, 1);
+        }
+    }
+}
+
+static void jobs_message(jobs_t *self, zmsg_t *msg)
+{
+    zframe_t *who = zmsg_pop(msg);
+    zframe_t *first = zmsg_first(msg);
+    struct ald_span bytes = first ? ald_frame_span(first) : ald_span_of(NULL, 0);
+    struct msg_batch head;
+    struct msg_ready ready;
+    struct msg_hello hello;
+    if (ald_wire_is(&MSG_BATCH, bytes) && ald_wire_decode(&MSG_BATCH, &head, bytes) == ALD_OK) {
+        jobs_batch(self, &who, &head, msg);
+    } else if (ald_wire_decode(&MSG_READY, &ready, bytes) == ALD_OK) {
+        jobs_ready(self, &who, &ready);
+    } else if (ald_wire_decode(&MSG_HELLO, &hello, bytes) == ALD_OK) {
+        struct msg_welcome welcome = {.max_item = self->tracker->settings->bus.max_item_bytes};
+        ald_text_cut(welcome.instance, sizeof welcome.instance,
+                     ald_span_str(ald_service_instance(self->tracker->service)));
+        inbox_welcome(self->sock, &who, &welcome);
+    } else {
+        ald_metric_add(&jobs_garbage, 1);
+    }
+    zframe_destroy(&who);
+}
+
+void jobs_drain(jobs_t *self)
+{
+    struct tracker *tracker = self->tracker;
+    zmsg_t *msg = NULL;
+    bool full = true;
+    while (full && tracker->open) {
+        bool begun = false;
+        while (self->inbox.count < INBOX_MESSAGES && (msg = ald_sock_recv(self->sock))) {
+            if (!begun)
+                vault_begin(&tracker->vault);
+            begun = true;
+            jobs_message(self, msg);
+            zmsg_destroy(&msg);
+        }
+        full = self->inbox.count == INBOX_MESSAGES;
+        if (begun && tracker_commit(tracker))
+            inbox_send(&self->inbox, self->sock);
+        inbox_forget(&self->inbox);
+    }
+}
+
+static int jobs_read(zloop_t *loop, zsock_t *sock, void *arg)
+{
+    (void)loop;
+    (void)sock;
+    jobs_t *self = arg;
+    jobs_drain(self);
+    if (!self->tracker->open) {
+        zmsg_t *msg = ald_sock_recv(self->sock); /* the store is away: silence */
+        zmsg_destroy(&msg);
+        return 0;
+    }
+    jobs_tick(self);
+    return 0;
+}
+
+enum ald_rc jobs_new(struct tracker *tracker, jobs_t **out, struct ald_err *err)
+{
+    char endpoint[ALD_PATH_MAX + 64];
+    enum ald_rc rc = ald_sock_endpoint(tracker->settings, "jobs", endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    struct ald_sock_options options = {.type = ZMQ_ROUTER,
+                                       .max_frame = (int64_t)tracker->settings->bus.max_item_bytes +
+                                                    (64 << 10),
+                                       .heartbeat_ms = tracker->settings->bus.heartbeat_ms};
+    ald_sock_t *sock = NULL;
+    rc = ald_sock_bind(&options, endpoint, &sock, err);
+    if (rc != ALD_OK)
+        return rc;
+    jobs_t *self = zmalloc(sizeof *self);
+    self->tracker = tracker;
+    self->sock = sock;
+    ald_metric_register(&jobs_leased);
+    ald_metric_register(&jobs_garbage);
+    zloop_t *loop = ald_service_loop(tracker->service);
+    zloop_reader(loop, ald_sock_z(sock), jobs_read, self);
+    zloop_reader_set_tolerant(loop, ald_sock_z(sock));
+    *out = self;
+    return ALD_OK;
+}
+
+void jobs_reset(jobs_t *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        self->pollers[i].credit = 0; /* they tell it anew within a second */
+}
+
+void jobs_destroy(jobs_t **self_p)
+{
+    jobs_t *self = *self_p;
+    if (!self)
+        return;
+    for (size_t i = 0; i < self->count; i++)
+        zframe_destroy(&self->pollers[i].who);
+    zloop_reader_end(ald_service_loop(self->tracker->service), ald_sock_z(self->sock));
+    inbox_forget(&self->inbox);
+    ald_sock_destroy(&self->sock);
+    free(self);
+    *self_p = NULL;
+}
+
+size_t jobs_pollers(const jobs_t *self)
+{
+    return self->count;
+}

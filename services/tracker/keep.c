@@ -1,0 +1,294 @@
+#include "services/tracker/keep.h"
+
+#include <inttypes.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "services/tracker/vault_letters.h"
+
+enum {
+    KEEP_BEAT_MS = 1000,
+    KEEP_SNAPSHOT_ARRIVALS = 50000, /* read again at start: at most about so many */
+    KEEP_INDEX_ROWS = 200000,       /* index under load only when so much has gathered */
+    KEEP_INDEX_IDLE_MS = 200,
+    KEEP_PURGE_MS = 10000,
+    KEEP_PURGE_ROWS = 1000,
+    KEEP_MARKS_MAX = ALD_WINDOW_MAX
+};
+
+static const int64_t KEEP_DAY_MS = INT64_C(86400000);
+
+static void keep_task(void *arg, const struct vault_task *row)
+{
+    struct tracker *self = arg;
+    char name[ALD_PROVIDER_MAX];
+    char provider_id[ALD_PROVIDER_ID_MAX];
+    ald_text_cut(name, sizeof name, row->provider);
+    ald_text_cut(provider_id, sizeof provider_id, row->provider_id);
+    struct pending_facts facts = {.id = row->id,
+                                  .profile = ald_profiles_find(self->profiles, name),
+                                  .provider_id = provider_id,
+                                  .made_ms = row->made_ms,
+                                  .stale_after_ms = row->stale_after_ms,
+                                  .give_up_after_ms = row->give_up_after_ms};
+    ald_idgen_above(&self->ids, row->id);
+    if (!facts.profile) {
+        ald_log(ALD_ERROR, "task.orphaned",
+                "provider=%s task=%" PRIu64
+                " text=\"its profile is not in the settings; put it back to go on\"",
+                ALD_Q(name), row->id);
+        self->orphans++;
+        return;
+    }
+    if (pending_add(self->pending, &facts) != ALD_OK)
+        ald_log(ALD_ERROR, "task.twice", "provider=%s task=%" PRIu64, name, row->id);
+}
+
+static void keep_tail(void *arg, uint64_t task, uint64_t seq)
+{
+    tracker_tail_add(arg, task, seq);
+}
+
+static void keep_parked(void *arg, const struct vault_arrival *row)
+{
+    struct tracker *self = arg;
+    char ref[ALD_PROVIDER_MAX + ALD_PROVIDER_ID_MAX];
+    char name[ALD_PROVIDER_MAX];
+    ald_text_cut(ref, sizeof ref, row->ref);
+    ald_text_cut(name, sizeof name, ald_span_of(ref, ald_span_find(ald_span_str(ref), '/')));
+    const struct ald_profile *profile = ald_profiles_find(self->profiles, name);
+    int64_t keep_ms = profile ? profile->parked_for_ms : KEEP_DAY_MS;
+    struct park_item item = {
+        .no = row->no, .made_ms = row->made_ms, .until_ms = row->made_ms + keep_ms};
+    park_add(self->park, ref, &item);
+}
+
+static void keep_restore_sender(void *arg, const struct vault_sender *row)
+{
+    struct tracker *self = arg;
+    char id[ALD_ULID_MAX];
+    ald_text_cut(id, sizeof id, row->sender);
+    senders_restore(self->senders, row->no, id, row->floor, row->marks, row->heard_ms);
+}
+
+/* Arrivals since the last snapshot: their numbers were taken. */
+static void keep_arrival(void *arg, const struct vault_arrival *row)
+{
+    struct tracker *self = arg;
+    struct sender *sender = NULL;
+    for (size_t i = 0; (sender = senders_at(self->senders, i)); i++)
+        if (sender->no == row->sender)
+            break;
+    if (sender && row->num >= sender->window.floor)
+        (void)!sender_note(sender, row->num, row->disposition);
+}
+
+static void keep_unproven(void *arg, const char *provider, uint64_t count, uint64_t bytes)
+{
+    struct tracker *self = arg;
+    quota_letter(self->quota, provider, (int64_t)count, (int64_t)bytes);
+}
+
+static size_t keep_tail_hash(const void *key)
+{
+    uint64_t id = *(const uint64_t *)key;
+    return (size_t)((id ^ (id >> 29)) * UINT64_C(0x9E3779B97F4A7C15) >> 8);
+}
+
+static int keep_tail_compare(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static void keep_tail_free(void **item_p)
+{
+    free(*item_p);
+    *item_p = NULL;
+}
+
+static void keep_memory(struct tracker *self)
+{
+    struct pending_options options = {.lease_ms = self->settings->tracker.lease_ms,
+                                      .last_poll_grace_ms =
+                                          self->settings->tracker.last_poll_grace_ms,
+                                      .seed = (uint64_t)ald_clock_now().wall_ms};
+    self->pending = pending_new(&options);
+    self->senders = senders_new(self->settings->tracker.recover_grace_ms, tracker_now(self).run_ms);
+    self->park = park_new();
+    self->quota = quota_new();
+    self->tail = zhashx_new();
+    zhashx_set_key_hasher(self->tail, keep_tail_hash);
+    zhashx_set_key_comparator(self->tail, keep_tail_compare);
+    zhashx_set_key_duplicator(self->tail, NULL);
+    zhashx_set_key_destructor(self->tail, NULL);
+    zhashx_set_destructor(self->tail, keep_tail_free);
+    self->orphans = 0;
+}
+
+void keep_forget(struct tracker *self)
+{
+    pending_destroy(&self->pending);
+    senders_destroy(&self->senders);
+    park_destroy(&self->park);
+    quota_destroy(&self->quota);
+    zhashx_destroy(&self->tail);
+}
+
+/* A store behind its mark has forgotten numbers that others have seen: go on in a new lane. */
+static void keep_check_mark(struct tracker *self)
+{
+    struct ald_mark_values mark;
+    if (ald_mark_read(self->mark, &mark) != ALD_OK)
+        return;
+    ald_idgen_above(&self->ids, mark.last_n);
+    bool behind = mark.lane > self->vault.lane ||
+                  (mark.lane == self->vault.lane && mark.seq > self->vault.last_seq);
+    if (!behind)
+        return;
+    ald_log(ALD_ERROR, "store.behind",
+            "lane=%" PRIu64 " seq=%" PRIu64 " mark_lane=%" PRIu64 " mark_seq=%" PRIu64
+            " text=\"acknowledged results are missing; a new lane of the feed begins, and what is "
+            "open is polled again\"",
+            self->vault.lane, self->vault.last_seq, mark.lane, mark.seq);
+    uint64_t base = mark.lane > self->vault.lane ? mark.lane : self->vault.lane;
+    self->vault.lane = base + 1;
+    if (mark.seq > self->vault.last_seq)
+        self->vault.last_seq = mark.seq; /* numbers go on: none is given twice in any lane */
+    vault_begin(&self->vault);
+    vault_meta_set(&self->vault, "lane", (int64_t)self->vault.lane);
+    vault_meta_set(&self->vault, "last_seq", (int64_t)self->vault.last_seq);
+    (void)!vault_commit(&self->vault);
+}
+
+enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
+{
+    self->run_base_ms = self->vault.run_ms;
+    self->run_since_ms = ald_clock_now().mono_ms;
+    self->beat_ms = self->vault.run_ms;
+    keep_memory(self);
+    keep_check_mark(self);
+    vault_each_unindexed(&self->vault, keep_tail, self);
+    vault_each_open(&self->vault, keep_task, self);
+    vault_each_parked(&self->vault, keep_parked, self);
+    vault_each_sender(&self->vault, keep_restore_sender, self);
+    self->kept_arrival = vault_meta(&self->vault, "kept_arrival");
+    vault_each_arrival(&self->vault, self->kept_arrival, keep_arrival, self);
+    vault_each_unproven(&self->vault, keep_unproven, self);
+    if (self->vault.rc != ALD_OK)
+        return ald_err_set(err, self->vault.rc, "tracker.db cannot be read back: %s",
+                           ald_store_message(self->vault.store));
+    ald_log(ALD_INFO, "tracker.recovered",
+            "open=%zu parked=%zu seq=%" PRIu64 " orphans=%" PRIu64 " service_ms=%" PRId64,
+            pending_count(self->pending), park_count(self->park), self->vault.last_seq,
+            self->orphans, self->run_base_ms);
+    return ALD_OK;
+}
+
+void keep_sender(struct tracker *self, const struct sender *sender)
+{
+    size_t count = sender->window.count;
+    uint8_t *marks = malloc(count + 1);
+    ALD_ASSERT(marks);
+    (void)ald_window_save(&sender->window, marks, count);
+    struct vault_sender row = {.no = sender->no,
+                               .sender = ald_span_str(sender->id),
+                               .floor = sender->window.floor,
+                               .marks = ald_span_of(marks, count),
+                               .heard_ms = tracker_now(self).wall_ms};
+    vault_sender_put(&self->vault, &row);
+    free(marks);
+}
+
+static void keep_snapshot(struct tracker *self)
+{
+    vault_begin(&self->vault);
+    struct sender *sender = NULL;
+    for (size_t i = 0; (sender = senders_at(self->senders, i)); i++)
+        if (sender->heard_at_ms != 0)
+            keep_sender(self, sender);
+    vault_meta_set(&self->vault, "kept_arrival", self->vault.last_arrival);
+    if (tracker_commit(self))
+        self->kept_arrival = self->vault.last_arrival;
+}
+
+static void keep_beat(struct tracker *self)
+{
+    int64_t now_ms = tracker_now(self).run_ms;
+    vault_begin(&self->vault);
+    vault_meta_set(&self->vault, "run_ms", now_ms);
+    if (tracker_commit(self))
+        self->beat_ms = now_ms;
+}
+
+static void keep_mark(struct tracker *self)
+{
+    struct ald_mark_values mark = {.lane = self->vault.lane,
+                                   .seq = self->vault.last_seq,
+                                   .last_n = self->ids.last_n * ALD_TRACKERS,
+                                   .wall_ms = ald_clock_now().wall_ms};
+    if (ald_mark_write(self->mark, &mark) != ALD_OK || ald_mark_sync(self->mark) != ALD_OK)
+        ald_log(ALD_WARN, "mark.unwritten", "seq=%" PRIu64, self->vault.last_seq);
+}
+
+static void keep_index(struct tracker *self)
+{
+    uint64_t lowest = pending_lowest(self->pending);
+    vault_index(&self->vault, lowest ? lowest : self->ids.last_n * ALD_TRACKERS);
+    if (self->vault.rc == ALD_OK)
+        zhashx_purge(self->tail);
+    else
+        (void)tracker_commit(self);
+}
+
+static void keep_purge(struct tracker *self)
+{
+    int64_t now_ms = ald_clock_now().wall_ms;
+    const struct ald_settings *settings = self->settings;
+    struct vault_bounds before = {.results_ms = now_ms - settings->store.keep_results_ms,
+                                  .evidence_ms = now_ms - settings->store.keep_evidence_ms,
+                                  .tombs_ms = now_ms - 7 * KEEP_DAY_MS,
+                                  .keys_ms = now_ms - 30 * KEEP_DAY_MS};
+    bool more = vault_purge(&self->vault, &before, KEEP_PURGE_ROWS, now_ms);
+    self->purged_at_ms = more ? 0 : ald_clock_now().mono_ms;
+    quota_forget(self->quota);
+    if (self->vault.rc != ALD_OK)
+        (void)tracker_commit(self);
+}
+
+void keep_tick(struct tracker *self, bool idle)
+{
+    int64_t mono_ms = ald_clock_now().mono_ms;
+    bool work = pending_count(self->pending) > 0 || park_count(self->park) > 0;
+    int64_t beat_ms = work ? KEEP_BEAT_MS : 10 * KEEP_BEAT_MS;
+    if (tracker_now(self).run_ms - self->beat_ms >= beat_ms)
+        keep_beat(self);
+    if (self->open && mono_ms - self->told_mark_ms >= KEEP_BEAT_MS) {
+        keep_mark(self);
+        self->told_mark_ms = mono_ms;
+    }
+    if (self->open && self->vault.last_arrival - self->kept_arrival >= KEEP_SNAPSHOT_ARRIVALS)
+        keep_snapshot(self);
+    int64_t rows = self->open ? vault_unindexed(&self->vault) : 0;
+    bool index = rows >= KEEP_INDEX_ROWS ||
+                 (idle && rows > 0 && mono_ms - self->indexed_at_ms >= KEEP_INDEX_IDLE_MS);
+    if (index) {
+        keep_index(self);
+        self->indexed_at_ms = ald_clock_now().mono_ms;
+    }
+    if (self->open && idle && mono_ms - self->purged_at_ms >= KEEP_PURGE_MS)
+        keep_purge(self);
+}
+
+void keep_last(struct tracker *self)
+{
+    if (!self->open)
+        return;
+    keep_beat(self);
+    if (self->open)
+        keep_snapshot(self);
+    if (self->open)
+        keep_mark(self);
+}

@@ -1,0 +1,24 @@
+/* keep.h - the tracker's upkeep of its store: reading everything back at start, the heartbeat row,
+ * snapshots of what gateways sent, indexing, purging, the high-water mark. One thread, the loop's.
+ */
+#ifndef ALD_TRACKER_KEEP_H
+#define ALD_TRACKER_KEEP_H
+
+#include "services/tracker/tracker.h"
+
+/* Fill memory from the store: open tasks, parked callbacks, senders, unindexed results, the mark.
+ * ALD_OK, or the vault's error. */
+ALD_NODISCARD enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err);
+/* Throw memory away. */
+void keep_forget(struct tracker *self);
+
+/* Write one sender's row, within a transaction. */
+void keep_sender(struct tracker *self, const struct sender *sender);
+
+/* Called each tick; does what is due. idle: nothing came in for a while. */
+void keep_tick(struct tracker *self, bool idle);
+
+/* Before a clean stop: a beat, a snapshot, the mark. */
+void keep_last(struct tracker *self);
+
+#endif

@@ -1,0 +1,106 @@
+#include "services/tracker/outbox.h"
+
+#include <inttypes.h>
+
+#include "common/base/log.h"
+#include "common/net/courier.h"
+#include "services/tracker/vault_letters.h"
+
+enum { OUTBOX_UNDER_WAY = 256 };
+
+struct outbox {
+    struct tracker *tracker;
+    ald_courier_t *courier;
+    uint64_t sent;                      /* all up to here were given to the courier */
+    uint64_t settled[OUTBOX_UNDER_WAY]; /* to be deleted */
+    size_t settled_count;
+};
+
+static void outbox_settled(void *arg, void *tag, const struct msg_ack *ack)
+{
+    (void)tag;
+    outbox_t *self = arg;
+    if (strcmp(ack->disposition, "refused") == 0) {
+        /* It stays in the outbox, is listed, and does not hold up the others. */
+        ald_log(ALD_ERROR, "outbox.refused", "num=%" PRIu64 " reason=%s", ack->num, ack->reason);
+        return;
+    }
+    if (self->settled_count < OUTBOX_UNDER_WAY)
+        self->settled[self->settled_count++] = ack->num;
+    if (self->settled_count == OUTBOX_UNDER_WAY)
+        outbox_clear(self);
+}
+
+enum ald_rc outbox_new(struct tracker *tracker, outbox_t **out, struct ald_err *err)
+{
+    char endpoint[ALD_PATH_MAX + 64];
+    enum ald_rc rc =
+        ald_sock_endpoint(tracker->settings, "letters", endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    outbox_t *self = zmalloc(sizeof *self);
+    self->tracker = tracker;
+    struct ald_courier_options options = {
+        .endpoint = endpoint,
+        .role = "tracker",
+        .sender = ald_service_instance(tracker->service),
+        .instance = ald_service_instance(tracker->service),
+        .heartbeat_ms = tracker->settings->bus.heartbeat_ms,
+        .resend_after_ms = 10000,
+        .self = self,
+        .on_settled = outbox_settled,
+    };
+    rc = ald_courier_new(ald_service_loop(tracker->service), &options, &self->courier, err);
+    if (rc != ALD_OK) {
+        outbox_destroy(&self);
+        return rc;
+    }
+    *out = self;
+    return ALD_OK;
+}
+
+void outbox_destroy(outbox_t **self_p)
+{
+    outbox_t *self = *self_p;
+    if (!self)
+        return;
+    ald_courier_destroy(&self->courier);
+    free(self);
+    *self_p = NULL;
+}
+
+static void outbox_send(void *arg, uint64_t num, struct ald_span message)
+{
+    outbox_t *self = arg;
+    if (num > self->sent)
+        self->sent = num;
+    if (ald_courier_add(self->courier, num, message, NULL) != ALD_OK)
+        ald_log(ALD_ERROR, "outbox.too_big", "num=%" PRIu64 " bytes=%zu", num, message.len);
+}
+
+void outbox_sweep(outbox_t *self)
+{
+    size_t under_way = ald_courier_items(self->courier);
+    if (under_way < OUTBOX_UNDER_WAY && (int64_t)self->sent < self->tracker->vault.last_outbox)
+        vault_outbox_each(&self->tracker->vault, self->sent, OUTBOX_UNDER_WAY - under_way,
+                          outbox_send, self);
+    ald_courier_flush(self->courier);
+}
+
+void outbox_clear(outbox_t *self)
+{
+    if (self->settled_count == 0 || !self->tracker->open)
+        return;
+    vault_begin(&self->tracker->vault);
+    for (size_t i = 0; i < self->settled_count; i++)
+        vault_outbox_remove(&self->tracker->vault, self->settled[i]);
+    self->settled_count = 0;
+    (void)tracker_commit(self->tracker);
+}
+
+void outbox_reset(outbox_t *self)
+{
+    /* The courier keeps what it has; the dlq knows a letter by its id when it comes again. */
+    self->sent = 0;
+    self->settled_count = 0;
+}

@@ -1,0 +1,19 @@
+/* outbox.h - carries letters from the vault to the dlq: found in the store, sent by a courier,
+ * deleted there when the dlq has them on disk. A letter is always in one of the two places.
+ */
+#ifndef ALD_TRACKER_OUTBOX_H
+#define ALD_TRACKER_OUTBOX_H
+
+#include "services/tracker/tracker.h"
+
+ALD_NODISCARD enum ald_rc outbox_new(struct tracker *tracker, outbox_t **out, struct ald_err *err);
+void outbox_destroy(outbox_t **self_p);
+
+/* Look for letters to send: after a commit that made some, and on each tick. */
+void outbox_sweep(outbox_t *self);
+/* Delete what the dlq has acknowledged: in a transaction of its own. */
+void outbox_clear(outbox_t *self);
+/* The store was read back: what is under way is not known any more. */
+void outbox_reset(outbox_t *self);
+
+#endif

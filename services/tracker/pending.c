@@ -1,0 +1,405 @@
+#include "services/tracker/pending.h"
+
+#include <czmq.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/backoff.h"
+#include "common/base/guard.h"
+
+enum { PENDING_ACCOUNTS_MAX = 1024 };
+
+struct pending {
+    struct pending_options options;
+    zhashx_t *by_id;  /* &task->id -> task */
+    zhashx_t *by_ref; /* task->ref -> task */
+    ald_heap_t *due;
+    struct pending_account *accounts;
+    size_t account_count;
+    size_t account_turn; /* where the next lease looks first */
+    size_t phase_count[3];
+    size_t unattached;
+    uint64_t random;
+};
+
+static size_t pending_hash_id(const void *key)
+{
+    uint64_t id = *(const uint64_t *)key;
+    return (size_t)((id ^ (id >> 29)) * UINT64_C(0x9E3779B97F4A7C15) >> 8);
+}
+
+static int pending_compare_id(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+pending_t *pending_new(const struct pending_options *options)
+{
+    pending_t *self = zmalloc(sizeof *self);
+    self->options = *options;
+    self->random = options->seed | 1;
+    self->by_id = zhashx_new();
+    zhashx_set_key_hasher(self->by_id, pending_hash_id);
+    zhashx_set_key_comparator(self->by_id, pending_compare_id);
+    zhashx_set_key_duplicator(self->by_id, NULL);
+    zhashx_set_key_destructor(self->by_id, NULL);
+    self->by_ref = zhashx_new();
+    zhashx_set_key_duplicator(self->by_ref, NULL);
+    zhashx_set_key_destructor(self->by_ref, NULL);
+    self->due = ald_heap_new();
+    self->accounts = calloc(PENDING_ACCOUNTS_MAX, sizeof *self->accounts);
+    ALD_ASSERT(self->accounts);
+    return self;
+}
+
+static void pending_task_free(struct pending_task *task)
+{
+    free(task->ref);
+    free(task);
+}
+
+void pending_destroy(pending_t **self_p)
+{
+    pending_t *self = *self_p;
+    if (!self)
+        return;
+    struct pending_task *task = zhashx_first(self->by_id);
+    for (; task; task = zhashx_next(self->by_id))
+        pending_task_free(task);
+    zhashx_destroy(&self->by_ref);
+    zhashx_destroy(&self->by_id);
+    ald_heap_destroy(&self->due);
+    free(self->accounts);
+    free(self);
+    *self_p = NULL;
+}
+
+static struct pending_account *pending_account(pending_t *self, const struct ald_profile *profile)
+{
+    for (size_t i = 0; i < self->account_count; i++)
+        if (self->accounts[i].profile == profile)
+            return &self->accounts[i];
+    ALD_ASSERT(self->account_count < PENDING_ACCOUNTS_MAX);
+    struct pending_account *account = &self->accounts[self->account_count++];
+    account->profile = profile;
+    return account;
+}
+
+static uint64_t pending_random(pending_t *self)
+{
+    self->random ^= self->random << 13;
+    self->random ^= self->random >> 7;
+    self->random ^= self->random << 17;
+    return self->random;
+}
+
+static bool pending_can_poll(const struct pending_task *task)
+{
+    return task->provider_id[0] != '\0' && task->account->profile->poll_url[0] != '\0';
+}
+
+static void pending_due_at(pending_t *self, struct pending_task *task, int64_t at_ms)
+{
+    if (task->due.pos == SIZE_MAX) {
+        task->due.key = at_ms;
+        ald_heap_insert(self->due, &task->due);
+    } else {
+        ald_heap_update(self->due, &task->due, at_ms);
+    }
+}
+
+/* An idle task is looked at when it is stale, and at its deadline; past that, when its last poll
+ * may be tried again. */
+static void pending_idle_until(pending_t *self, struct pending_task *task, int64_t at_ms,
+                               int64_t now_ms)
+{
+    const struct ald_schedule *schedule = &task->account->profile->schedule;
+    bool polls_left = pending_can_poll(task) && task->polls < schedule->max_requests;
+    if (now_ms < task->give_up_at_ms && (!polls_left || at_ms > task->give_up_at_ms))
+        at_ms = task->give_up_at_ms;
+    pending_due_at(self, task, task->deadline_polled ? now_ms : at_ms);
+}
+
+static void pending_phase_set(pending_t *self, struct pending_task *task, enum pending_phase phase)
+{
+    self->phase_count[task->phase]--;
+    task->phase = phase;
+    self->phase_count[phase]++;
+}
+
+static void pending_dequeue(pending_t *self, struct pending_task *task)
+{
+    struct pending_account *account = task->account;
+    if (task->prev)
+        task->prev->next = task->next;
+    else
+        account->first = task->next;
+    if (task->next)
+        task->next->prev = task->prev;
+    else
+        account->last = task->prev;
+    task->prev = task->next = NULL;
+    account->queued--;
+    pending_phase_set(self, task, PENDING_IDLE);
+}
+
+/* A queued task stays in the heap for its end: it may wait for a poller until then. */
+static void pending_queue(pending_t *self, struct pending_task *task, int64_t now_ms)
+{
+    struct pending_account *account = task->account;
+    task->prev = account->last;
+    task->next = NULL;
+    if (account->last)
+        account->last->next = task;
+    else
+        account->first = task;
+    account->last = task;
+    account->queued++;
+    pending_phase_set(self, task, PENDING_QUEUED);
+    int64_t end_ms = task->give_up_at_ms + self->options.last_poll_grace_ms;
+    pending_due_at(self, task, end_ms > now_ms ? end_ms : now_ms + 1);
+}
+
+static char *pending_ref(const char *provider, const char *provider_id)
+{
+    size_t size = strlen(provider) + strlen(provider_id) + 2;
+    char *ref = zmalloc(size);
+    (void)snprintf(ref, size, "%s/%s", provider, provider_id);
+    return ref;
+}
+
+static void pending_ref_set(struct pending_task *task, const char *provider_id)
+{
+    const char *provider = task->account->profile->name;
+    free(task->ref);
+    task->ref = pending_ref(provider, provider_id);
+    task->provider_id = task->ref + strlen(provider) + 1;
+}
+
+enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
+{
+    if (zhashx_lookup(self->by_id, &facts->id))
+        return ALD_EXISTS;
+    struct pending_task *task = zmalloc(sizeof *task);
+    task->due.pos = SIZE_MAX;
+    task->id = facts->id;
+    task->account = pending_account(self, facts->profile);
+    pending_ref_set(task, facts->provider_id);
+    task->made_ms = facts->made_ms;
+    task->stale_at_ms = facts->made_ms + facts->stale_after_ms;
+    task->give_up_at_ms = facts->made_ms + facts->give_up_after_ms;
+    task->hinted_at_ms = INT64_MIN / 2;
+    task->polls = facts->polls;
+    if (task->provider_id[0] != '\0' && zhashx_insert(self->by_ref, task->ref, task) != 0) {
+        pending_task_free(task);
+        return ALD_EXISTS;
+    }
+    ALD_ASSERT(zhashx_insert(self->by_id, &task->id, task) == 0);
+    task->account->open++;
+    self->phase_count[PENDING_IDLE]++;
+    self->unattached += task->provider_id[0] == '\0';
+    pending_idle_until(self, task, task->stale_at_ms, task->made_ms);
+    return ALD_OK;
+}
+
+struct pending_task *pending_find(const pending_t *self, uint64_t id)
+{
+    return zhashx_lookup(self->by_id, &id);
+}
+
+struct pending_task *pending_find_ref(const pending_t *self, const char *provider,
+                                      const char *provider_id)
+{
+    char ref[33 + 129 + 1];
+    int n = snprintf(ref, sizeof ref, "%s/%s", provider, provider_id);
+    if (n < 0 || (size_t)n >= sizeof ref || provider_id[0] == '\0')
+        return NULL;
+    return zhashx_lookup(self->by_ref, ref);
+}
+
+enum ald_rc pending_attach(pending_t *self, struct pending_task *task, const char *provider_id,
+                           int64_t now_ms)
+{
+    struct pending_task *other = pending_find_ref(self, task->account->profile->name, provider_id);
+    if (other)
+        return other == task ? ALD_OK : ALD_EXISTS;
+    if (task->provider_id[0] != '\0')
+        zhashx_delete(self->by_ref, task->ref);
+    else
+        self->unattached--;
+    pending_ref_set(task, provider_id);
+    ALD_ASSERT(zhashx_insert(self->by_ref, task->ref, task) == 0);
+    if (task->phase == PENDING_IDLE)
+        pending_idle_until(self, task, task->stale_at_ms > now_ms ? task->stale_at_ms : now_ms,
+                           now_ms);
+    return ALD_OK;
+}
+
+bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms)
+{
+    const struct ald_schedule *schedule = &task->account->profile->schedule;
+    if (!pending_can_poll(task) || task->phase != PENDING_IDLE ||
+        now_ms - task->hinted_at_ms < schedule->every_ms)
+        return false;
+    task->hinted_at_ms = now_ms;
+    pending_queue(self, task, now_ms);
+    return true;
+}
+
+void pending_end(pending_t *self, struct pending_task **task_p)
+{
+    struct pending_task *task = *task_p;
+    if (task->phase == PENDING_QUEUED)
+        pending_dequeue(self, task);
+    if (task->due.pos != SIZE_MAX)
+        ald_heap_remove(self->due, &task->due);
+    if (task->provider_id[0] != '\0')
+        zhashx_delete(self->by_ref, task->ref);
+    else
+        self->unattached--;
+    zhashx_delete(self->by_id, &task->id);
+    self->phase_count[task->phase]--;
+    task->account->open--;
+    pending_task_free(task);
+    *task_p = NULL;
+}
+
+/* How long until the next poll of a task whose answer was not the end. */
+static int64_t pending_wait(pending_t *self, const struct pending_task *task,
+                            const struct pending_poll *poll)
+{
+    const struct ald_schedule *schedule = &task->account->profile->schedule;
+    struct ald_backoff backoff = {.first_ms = schedule->every_ms,
+                                  .percent = schedule->backoff_percent,
+                                  .max_ms = schedule->max_every_ms,
+                                  .jitter_percent = schedule->jitter_percent};
+    uint32_t step = task->polls > 0 ? task->polls - 1 : 0;
+    if (!poll->sense) {
+        backoff.percent = 200; /* nothing sensible came: 5 s, doubling */
+        step = task->failures > 0 ? task->failures - 1 : 0;
+    }
+    int64_t wait = ald_backoff_wait(&backoff, step, pending_random(self));
+    return poll->wait_ms > wait ? poll->wait_ms : wait;
+}
+
+void pending_polled(pending_t *self, struct pending_task *task, const struct pending_poll *poll,
+                    int64_t now_ms)
+{
+    if (poll->left)
+        task->polls++;
+    task->failures = poll->sense ? 0 : task->failures + 1;
+    if (poll->answered && now_ms >= task->give_up_at_ms)
+        task->deadline_polled = true;
+    if (poll->block && now_ms + poll->wait_ms > task->account->blocked_until_ms)
+        task->account->blocked_until_ms = now_ms + poll->wait_ms;
+    if (task->phase != PENDING_LEASED || task->lease != poll->lease)
+        return;
+    pending_phase_set(self, task, PENDING_IDLE);
+    task->lease = 0;
+    pending_idle_until(self, task, now_ms + pending_wait(self, task, poll), now_ms);
+}
+
+static bool pending_may_expire(const pending_t *self, const struct pending_task *task,
+                               int64_t now_ms)
+{
+    if (now_ms < task->give_up_at_ms)
+        return false;
+    return task->deadline_polled || !pending_can_poll(task) ||
+           now_ms >= task->give_up_at_ms + self->options.last_poll_grace_ms;
+}
+
+enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
+                                  struct pending_task **out)
+{
+    struct ald_heap_node *node = ald_heap_first(self->due);
+    *out = NULL;
+    if (!node || node->key > now_ms)
+        return PENDING_NOTHING;
+    struct pending_task *task = (struct pending_task *)(void *)node;
+    if (pending_may_expire(self, task, now_ms)) {
+        if (!hold) {
+            *out = task;
+            return PENDING_EXPIRE;
+        }
+        pending_due_at(self, task, now_ms + 1000);
+        return PENDING_WAITS;
+    }
+    if (task->phase == PENDING_LEASED) {
+        pending_return(self, task, now_ms);
+    } else if (task->phase == PENDING_IDLE) {
+        pending_queue(self, task, now_ms);
+    } else {
+        pending_due_at(self, task, now_ms + 1000);
+    }
+    return PENDING_WAITS;
+}
+
+struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t lease, int64_t now_ms)
+{
+    for (size_t i = 0; i < self->account_count; i++) {
+        size_t at = (self->account_turn + i) % self->account_count;
+        struct pending_account *account = &self->accounts[at];
+        struct pending_task *task = account->first;
+        if (!task || account->blocked_until_ms > now_ms)
+            continue;
+        self->account_turn = at + 1;
+        pending_dequeue(self, task);
+        pending_phase_set(self, task, PENDING_LEASED);
+        task->lease = lease;
+        task->poller = poller;
+        pending_due_at(self, task, now_ms + self->options.lease_ms);
+        return task;
+    }
+    return NULL;
+}
+
+void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms)
+{
+    if (task->phase != PENDING_LEASED)
+        return;
+    pending_phase_set(self, task, PENDING_IDLE);
+    task->lease = 0;
+    pending_queue(self, task, now_ms);
+}
+
+void pending_poller_gone(pending_t *self, uint64_t poller, int64_t now_ms)
+{
+    if (self->phase_count[PENDING_LEASED] == 0)
+        return;
+    struct pending_task *task = zhashx_first(self->by_id);
+    for (; task; task = zhashx_next(self->by_id))
+        if (task->phase == PENDING_LEASED && task->poller == poller)
+            pending_return(self, task, now_ms); /* changes the task, not the table */
+}
+
+size_t pending_count(const pending_t *self)
+{
+    return zhashx_size(self->by_id);
+}
+
+size_t pending_count_phase(const pending_t *self, enum pending_phase phase)
+{
+    return self->phase_count[phase];
+}
+
+size_t pending_count_unattached(const pending_t *self)
+{
+    return self->unattached;
+}
+
+uint64_t pending_lowest(const pending_t *self)
+{
+    uint64_t lowest = 0;
+    struct pending_task *task = zhashx_first(self->by_id);
+    for (; task; task = zhashx_next(self->by_id))
+        if (lowest == 0 || task->id < lowest)
+            lowest = task->id;
+    return lowest;
+}
+
+const struct pending_account *pending_account_at(const pending_t *self, size_t index)
+{
+    return index < self->account_count ? &self->accounts[index] : NULL;
+}

@@ -1,0 +1,153 @@
+/* pending.h - tasks whose result is still owed: the heart of aldaba.
+ *
+ * Every task that has not ended is here, under its id and under (provider, provider id), with the
+ * one moment at which something is due. Facts go in with the time; what should happen comes out.
+ * Nothing here knows a socket, a clock or a file, and nothing here is durable: it is rebuilt from
+ * the store at each start.
+ *
+ * A task's life, as far as it is here:
+ *
+ *     idle ──stale, or hinted──▶ queued ──a poller has credit──▶ leased ──outcome──▶ idle
+ *       ▲                          │ its account is blocked: waits     │ lease over: queued again
+ *       └── callback, any time: the task ends and leaves ──────────────┘
+ *
+ * Time is *service time*: milliseconds for which the tracker has been running, kept over restarts.
+ * It stands still while the tracker is down or stopped, so no deadline passes unattended, and a
+ * wall clock that jumps moves nothing. (rules.md 1 asks for this by adding the gaps to each
+ * deadline; a clock that has no gaps says the same in fewer words.)
+ *
+ * A task expires only after a poll was answered after its deadline, or last_poll_grace_ms later;
+ * and not while `hold` is set: then gateways may still bring its callback from their spools.
+ *
+ * Threads: one owner.
+ */
+#ifndef ALD_TRACKER_PENDING_H
+#define ALD_TRACKER_PENDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/heap.h"
+#include "common/base/rc.h"
+#include "common/config/profile.h"
+
+typedef struct pending pending_t;
+
+enum pending_phase { PENDING_IDLE, PENDING_QUEUED, PENDING_LEASED };
+
+/* What all tasks of one provider account share. */
+struct pending_account {
+    const struct ald_profile *profile;
+    int64_t blocked_until_ms; /* service time; no leases before */
+    uint64_t open;            /* tasks here */
+    uint64_t queued;
+    struct pending_task *first, *last; /* queued, oldest first */
+};
+
+/* Readable by the tracker's other parts; changed only through the functions below. */
+struct pending_task {
+    struct ald_heap_node due; /* first: found from the heap's node */
+    uint64_t id;
+    struct pending_account *account;
+    char *ref;               /* "provider/provider_id" */
+    const char *provider_id; /* in ref; "" = not known yet */
+    int64_t made_ms;         /* service times */
+    int64_t stale_at_ms;
+    int64_t give_up_at_ms;
+    int64_t hinted_at_ms; /* last hint that was heeded */
+    enum pending_phase phase;
+    uint64_t lease; /* while leased */
+    uint64_t poller;
+    uint32_t polls;                   /* that left for the provider */
+    uint32_t failures;                /* polls in a row that said nothing */
+    uint32_t arrivals;                /* callbacks kept */
+    bool deadline_polled;             /* a poll was answered after give_up_at */
+    struct pending_task *prev, *next; /* in the account's queue */
+};
+
+struct pending_options {
+    int64_t lease_ms;
+    int64_t last_poll_grace_ms;
+    uint64_t seed; /* for jitter */
+};
+
+/* A new task, or one read back from the store. */
+struct pending_facts {
+    uint64_t id;
+    const struct ald_profile *profile;
+    const char *provider_id;
+    int64_t made_ms;
+    int64_t stale_after_ms;
+    int64_t give_up_after_ms;
+    uint32_t polls;
+};
+
+pending_t *pending_new(const struct pending_options *options);
+void pending_destroy(pending_t **self_p);
+
+/* Owe a task from now on. ALD_OK. ALD_EXISTS: known already, nothing changed. */
+ALD_NODISCARD enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts);
+
+/* NULL when no such task is open. Borrowed until it ends. */
+struct pending_task *pending_find(const pending_t *self, uint64_t id);
+struct pending_task *pending_find_ref(const pending_t *self, const char *provider,
+                                      const char *provider_id);
+
+/* The provider's id of a task became known. ALD_EXISTS: another open task has it. */
+ALD_NODISCARD enum ald_rc pending_attach(pending_t *self, struct pending_task *task,
+                                         const char *provider_id, int64_t now_ms);
+
+/* A message asked to look: the next poll comes forward to now, at most once per `every` of the
+ * profile, and without counting. True if that changed anything. */
+bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms);
+
+/* The task has ended: forget it. *task_p is NULL after. */
+void pending_end(pending_t *self, struct pending_task **task_p);
+
+/* What a poll said, as far as scheduling goes. */
+struct pending_poll {
+    uint64_t lease;
+    bool left;     /* the request left */
+    bool answered; /* a whole answer came */
+    bool sense;    /* the answer said something: pending, a code of the table */
+    bool block;    /* the account waits for wait_ms */
+    int64_t wait_ms;
+};
+
+/* A poll came back and the task goes on: counts it and sets the next due. A poll whose lease was
+ * taken away counts as what it is, but does not move the one that has the lease now. */
+void pending_polled(pending_t *self, struct pending_task *task, const struct pending_poll *poll,
+                    int64_t now_ms);
+
+enum pending_due_kind {
+    PENDING_NOTHING, /* no task is due */
+    PENDING_WAITS,   /* its due was moved (a poll was queued, a lease taken back): look again */
+    PENDING_EXPIRE   /* *task must end as expired */
+};
+
+/* Look at the task that is due first. hold: no task may expire now. */
+enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
+                                  struct pending_task **task);
+
+/* Take the next task to poll, fairly among accounts that are not blocked, and lease it to poller.
+ * NULL: nothing to do. */
+struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t lease,
+                                   int64_t now_ms);
+
+/* A lease did not reach its poller, or the poller is gone: queue its tasks again. */
+void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms);
+void pending_poller_gone(pending_t *self, uint64_t poller, int64_t now_ms);
+
+size_t pending_count(const pending_t *self);
+size_t pending_count_phase(const pending_t *self, enum pending_phase phase);
+/* Open tasks whose provider id is not known yet. */
+size_t pending_count_unattached(const pending_t *self);
+
+/* Lowest open id, or 0. Walks all: for the indexer's rare use. */
+uint64_t pending_lowest(const pending_t *self);
+
+/* Accounts, for status: NULL past the last. */
+const struct pending_account *pending_account_at(const pending_t *self, size_t index);
+
+#endif

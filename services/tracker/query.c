@@ -1,0 +1,242 @@
+#include "services/tracker/query.h"
+
+#include <inttypes.h>
+
+#include "common/base/log.h"
+#include "common/base/metrics.h"
+#include "common/base/text.h"
+#include "services/tracker/commands.h"
+#include "services/tracker/feed.h"
+#include "services/tracker/figures.h"
+#include "services/tracker/reader.h"
+
+enum { QUERY_TURN = 64, QUERY_BACKUP_PAGES = 2000 };
+
+struct query {
+    struct tracker *tracker;
+    ald_sock_t *sock;
+    zmsg_t *answers[QUERY_TURN]; /* of commands, sent after the commit */
+    size_t answer_count;
+    ald_backup_t *backup;
+    zframe_t *backup_who;
+    struct msg_backup backup_ask;
+};
+
+static struct ald_metric query_garbage = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_query_garbage_total",
+    .help = "Messages on the query channel that could not be read."};
+
+void query_send(query_t *self, zmsg_t **msg_p)
+{
+    if (ald_sock_send(self->sock, msg_p) != ALD_OK)
+        zmsg_destroy(msg_p);
+}
+
+/* An answer that begins with its routing id. */
+static zmsg_t *query_answer(zframe_t **who_p, const struct msg_answer *answer)
+{
+    zmsg_t *msg = zmsg_new();
+    zmsg_append(msg, who_p);
+    ALD_ASSERT(ald_frame_add(msg, &MSG_ANSWER, answer) == ALD_OK);
+    return msg;
+}
+
+void query_ask_task(query_t *self, zframe_t **who_p, const struct msg_get *get)
+{
+    struct tracker *tracker = self->tracker;
+    struct reader_hint hint = {.seq = tracker_tail_seq(tracker, get->task)};
+    const struct pending_task *task = pending_find(tracker->pending, get->task);
+    if (task) {
+        hint.polling = task->phase == PENDING_LEASED;
+        hint.polls = task->polls;
+        ald_token_make(&tracker->keys, task->account->profile->name, task->id, 0, hint.token);
+    }
+    struct ald_buf bytes;
+    ald_buf_init(&bytes, 4096);
+    ALD_ASSERT(ald_wire_encode(&MSG_GET, get, &bytes) == ALD_OK);
+    reader_ask(tracker->reader, READER_QUERY, who_p, ald_buf_span(&bytes), &hint);
+    ald_buf_free(&bytes);
+}
+
+static void query_get(query_t *self, zframe_t **who_p, const struct msg_get *get)
+{
+    bool open = pending_find(self->tracker->pending, get->task) != NULL;
+    if (get->wait_ms > 0 && open && feed_wait_task(self->tracker->feed, who_p, get))
+        return;
+    query_ask_task(self, who_p, get);
+}
+
+static void query_backup_begin(query_t *self, zframe_t **who_p, const struct msg_backup *ask)
+{
+    struct msg_answer answer = {.req = ask->req, .rc = "busy"};
+    struct ald_err err = {.text = "a backup is under way"};
+    char path[ALD_STORE_PATH_MAX];
+    enum ald_rc rc = ALD_AGAIN;
+    int n = snprintf(path, sizeof path, "%s/tracker.db", ask->dir);
+    if (!self->backup && n > 0 && (size_t)n < sizeof path)
+        rc = ald_store_backup_begin(self->tracker->vault.store, path, &self->backup, &err);
+    if (rc == ALD_OK) {
+        self->backup_who = *who_p;
+        *who_p = NULL;
+        self->backup_ask = *ask;
+        return;
+    }
+    if (rc == ALD_EXISTS)
+        ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str("exists"));
+    ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(err.text));
+    zmsg_t *msg = query_answer(who_p, &answer);
+    query_send(self, &msg);
+}
+
+void query_tick(query_t *self)
+{
+    if (!self->backup)
+        return;
+    enum ald_rc rc = ald_store_backup_step(self->backup, QUERY_BACKUP_PAGES);
+    if (rc == ALD_AGAIN)
+        return;
+    struct msg_answer answer = {.req = self->backup_ask.req, .rc = "ok"};
+    struct ald_err err = {0};
+    enum ald_rc end = ald_store_backup_finish(&self->backup, &err);
+    if (rc != ALD_OK || end != ALD_OK) {
+        ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str("io"));
+        ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(err.text));
+    }
+    zmsg_t *msg = query_answer(&self->backup_who, &answer);
+    query_send(self, &msg);
+}
+
+/* A question or command that is answered at once or after this turn's commit. */
+static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span bytes)
+{
+    union {
+        struct msg_register reg;
+        struct msg_attach attach;
+        struct msg_cancel cancel;
+        struct msg_status status;
+        struct msg_audit audit;
+    } ask;
+    struct msg_answer answer = {0};
+    struct msg_task_view view = {0};
+    bool figures = false;
+    if (ald_wire_decode(&MSG_REGISTER, &ask.reg, bytes) == ALD_OK)
+        command_register(self->tracker, &ask.reg, &answer, &view);
+    else if (ald_wire_decode(&MSG_ATTACH, &ask.attach, bytes) == ALD_OK)
+        command_attach(self->tracker, &ask.attach, &answer, &view);
+    else if (ald_wire_decode(&MSG_CANCEL, &ask.cancel, bytes) == ALD_OK)
+        command_cancel(self->tracker, &ask.cancel, &answer, &view);
+    else if (ald_wire_decode(&MSG_STATUS, &ask.status, bytes) == ALD_OK)
+        figures = (answer = (struct msg_answer){.req = ask.status.req, .rc = "ok"}, true);
+    else if (ald_wire_decode(&MSG_AUDIT, &ask.audit, bytes) == ALD_OK)
+        figures = (answer = (struct msg_answer){.req = ask.audit.req, .rc = "ok"}, true);
+    else
+        return NULL;
+    zmsg_t *msg = query_answer(who_p, &answer);
+    if (figures)
+        figures_add(self->tracker, msg);
+    else if (view.task != 0)
+        ALD_ASSERT(ald_frame_add(msg, &MSG_TASK_VIEW, &view) == ALD_OK);
+    return msg;
+}
+
+static void query_message(query_t *self, zframe_t **who_p, struct ald_span bytes)
+{
+    struct msg_get get;
+    struct msg_list list;
+    struct msg_backup backup;
+    if (ald_wire_decode(&MSG_GET, &get, bytes) == ALD_OK) {
+        query_get(self, who_p, &get);
+    } else if (ald_wire_decode(&MSG_LIST, &list, bytes) == ALD_OK) {
+        reader_ask(self->tracker->reader, READER_QUERY, who_p, bytes, NULL);
+    } else if (ald_wire_decode(&MSG_BACKUP, &backup, bytes) == ALD_OK) {
+        query_backup_begin(self, who_p, &backup);
+    } else {
+        zmsg_t *answer = query_command(self, who_p, bytes);
+        if (answer)
+            self->answers[self->answer_count++] = answer;
+        else
+            ald_metric_add(&query_garbage, 1);
+    }
+}
+
+static void query_done(query_t *self, bool committed)
+{
+    for (size_t i = 0; i < self->answer_count; i++) {
+        if (committed)
+            query_send(self, &self->answers[i]);
+        zmsg_destroy(&self->answers[i]);
+    }
+    self->answer_count = 0;
+}
+
+static bool query_backup_asked(struct ald_span bytes)
+{
+    return ald_wire_is(&MSG_BACKUP, bytes);
+}
+
+static int query_read(zloop_t *loop, zsock_t *sock, void *arg)
+{
+    (void)loop;
+    (void)sock;
+    query_t *self = arg;
+    struct tracker *tracker = self->tracker;
+    bool begun = false;
+    for (int i = 0; i < QUERY_TURN; i++) {
+        zmsg_t *msg = ald_sock_recv(self->sock);
+        if (!msg)
+            break;
+        zframe_t *who = zmsg_pop(msg);
+        zframe_t *frame = zmsg_first(msg);
+        struct ald_span bytes = frame ? ald_frame_span(frame) : ald_span_of(NULL, 0);
+        bool writes = !query_backup_asked(bytes);
+        if (tracker->open && writes && !begun) {
+            vault_begin(&tracker->vault);
+            begun = true;
+        }
+        if (tracker->open && who && frame)
+            query_message(self, &who, bytes);
+        zframe_destroy(&who);
+        zmsg_destroy(&msg);
+    }
+    query_done(self, begun && tracker_commit(tracker));
+    return 0;
+}
+
+enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *err)
+{
+    char endpoint[ALD_PATH_MAX + 64];
+    enum ald_rc rc = ald_sock_endpoint(tracker->settings, "query", endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    struct ald_sock_options options = {.type = ZMQ_ROUTER,
+                                       .heartbeat_ms = tracker->settings->bus.heartbeat_ms};
+    ald_sock_t *sock = NULL;
+    rc = ald_sock_bind(&options, endpoint, &sock, err);
+    if (rc != ALD_OK)
+        return rc;
+    query_t *self = zmalloc(sizeof *self);
+    self->tracker = tracker;
+    self->sock = sock;
+    ald_metric_register(&query_garbage);
+    zloop_t *loop = ald_service_loop(tracker->service);
+    zloop_reader(loop, ald_sock_z(sock), query_read, self);
+    zloop_reader_set_tolerant(loop, ald_sock_z(sock));
+    *out = self;
+    return ALD_OK;
+}
+
+void query_destroy(query_t **self_p)
+{
+    query_t *self = *self_p;
+    if (!self)
+        return;
+    zloop_reader_end(ald_service_loop(self->tracker->service), ald_sock_z(self->sock));
+    query_done(self, false);
+    if (self->backup)
+        (void)!ald_store_backup_finish(&self->backup, NULL);
+    zframe_destroy(&self->backup_who);
+    ald_sock_destroy(&self->sock);
+    free(self);
+    *self_p = NULL;
+}

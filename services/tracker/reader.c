@@ -1,0 +1,199 @@
+#include "services/tracker/reader.h"
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "services/tracker/feed.h"
+#include "services/tracker/query.h"
+#include "services/tracker/reader_inside.h"
+
+struct reader {
+    struct tracker *tracker;
+    zactor_t *actor;
+};
+
+/* What the thread is given at its start. */
+struct reader_start {
+    char path[ALD_STORE_PATH_MAX];
+    char profiles[64][ALD_PROVIDER_MAX];
+    size_t profile_count;
+};
+
+ald_stmt_t *reading_prepare(struct reading *self, const char *sql)
+{
+    ald_stmt_t *stmt = NULL;
+    if (self->rc == ALD_OK)
+        self->rc = ald_store_prepare(self->store, sql, &stmt);
+    return self->rc == ALD_OK ? stmt : NULL;
+}
+
+bool reading_step(struct reading *self, ald_stmt_t *stmt)
+{
+    enum ald_rc rc = ald_stmt_step(stmt);
+    if (rc != ALD_OK && rc != ALD_NOTFOUND)
+        self->rc = rc;
+    return rc == ALD_OK;
+}
+
+int64_t reading_fact(struct reading *self, const char *name)
+{
+    int64_t value = 0;
+    ald_stmt_t *stmt = reading_prepare(self, "SELECT value FROM facts WHERE name = ?1");
+    if (!stmt)
+        return 0;
+    ald_stmt_bind_str(stmt, 1, name);
+    if (reading_step(self, stmt))
+        value = ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return value;
+}
+
+static void reader_question(struct reading *reading, struct ald_span bytes,
+                            const struct reader_hint *hint)
+{
+    struct msg_get get;
+    struct msg_list list;
+    struct msg_fetch fetch;
+    if (ald_wire_decode(&MSG_GET, &get, bytes) == ALD_OK)
+        reading_get(reading, &get, hint);
+    else if (ald_wire_decode(&MSG_LIST, &list, bytes) == ALD_OK)
+        reading_list(reading, &list);
+    else if (ald_wire_decode(&MSG_FETCH, &fetch, bytes) == ALD_OK)
+        reading_fetch(reading, &fetch);
+}
+
+/* First frame of a question on the pipe, and of its answer. */
+struct reader_ticket {
+    enum reader_channel channel;
+    struct reader_hint hint;
+};
+
+/* Open the store if it is not; a handle that met an error is closed after its question. */
+static enum ald_rc reader_open(ald_store_t **store_p, const char *path)
+{
+    if (*store_p)
+        return ALD_OK;
+    struct ald_store_options options = vault_options(path, true);
+    struct ald_err err = {0};
+    enum ald_rc rc = ald_store_open(&options, store_p, &err);
+    if (rc != ALD_OK)
+        ald_log(ALD_WARN, "reader.closed", "text=%s", ALD_Q(err.text));
+    return rc;
+}
+
+/* Answer one message of the pipe: [ticket][routing id][question]. */
+static void reader_serve(zsock_t *pipe, zmsg_t *msg, ald_store_t **store_p,
+                         const struct reader_start *start)
+{
+    zframe_t *ticket_frame = zmsg_pop(msg);
+    zframe_t *who = zmsg_pop(msg);
+    zframe_t *question = zmsg_pop(msg);
+    struct reader_ticket ticket;
+    ALD_ASSERT(question && zframe_size(ticket_frame) == sizeof ticket);
+    memcpy(&ticket, zframe_data(ticket_frame), sizeof ticket);
+    struct reading reading = {.answer = zmsg_new(), .profile_count = start->profile_count};
+    for (size_t i = 0; i < start->profile_count; i++)
+        reading.profiles[i] = start->profiles[i];
+    zmsg_append(reading.answer, &ticket_frame);
+    zmsg_append(reading.answer, &who);
+    reading.rc = reader_open(store_p, start->path);
+    reading.store = *store_p;
+    if (reading.rc == ALD_OK)
+        reading.rc = ald_store_begin(*store_p);
+    bool begun = reading.rc == ALD_OK;
+    reader_question(&reading, ald_frame_span(question), &ticket.hint);
+    if (begun)
+        ald_store_rollback(*store_p);
+    if (reading.rc != ALD_OK)
+        ald_store_destroy(store_p);
+    (void)zmsg_send(&reading.answer, pipe);
+    zmsg_destroy(&reading.answer);
+    zframe_destroy(&question);
+}
+
+static void reader_thread(zsock_t *pipe, void *arg)
+{
+    struct reader_start start = *(const struct reader_start *)arg;
+    ald_store_t *store = NULL;
+    (void)zsock_signal(pipe, 0);
+    for (;;) {
+        zsock_set_rcvtimeo(pipe, -1);
+        zmsg_t *msg = zmsg_recv(pipe);
+        if (!msg)
+            continue;
+        bool stop = zmsg_size(msg) == 1; /* $TERM: a question has three frames */
+        if (!stop)
+            reader_serve(pipe, msg, &store, &start);
+        zmsg_destroy(&msg);
+        if (stop)
+            break;
+    }
+    ald_store_destroy(&store);
+}
+
+static int reader_read(zloop_t *loop, zsock_t *pipe, void *arg)
+{
+    (void)loop;
+    reader_t *self = arg;
+    while (zsock_events(pipe) & ZMQ_POLLIN) {
+        zmsg_t *msg = zmsg_recv(pipe);
+        zframe_t *frame = zmsg_pop(msg);
+        struct reader_ticket ticket;
+        ALD_ASSERT(frame && zframe_size(frame) == sizeof ticket);
+        memcpy(&ticket, zframe_data(frame), sizeof ticket);
+        zframe_destroy(&frame);
+        if (ticket.channel == READER_QUERY)
+            query_send(self->tracker->query, &msg);
+        else
+            feed_send(self->tracker->feed, &msg);
+        zmsg_destroy(&msg);
+    }
+    return 0;
+}
+
+enum ald_rc reader_new(struct tracker *tracker, reader_t **out, struct ald_err *err)
+{
+    struct reader_start start = {0};
+    int n = snprintf(start.path, sizeof start.path, "%s/tracker.db", tracker->settings->store.data);
+    if (n < 0 || (size_t)n >= sizeof start.path)
+        return ald_err_set(err, ALD_TOOBIG, "store.data: the path is too long");
+    for (size_t i = 0; i < ald_profiles_count(tracker->profiles); i++) {
+        if (start.profile_count == ALD_COUNT(start.profiles))
+            break;
+        ald_text_cut(start.profiles[start.profile_count++], ALD_PROVIDER_MAX,
+                     ald_span_str(ald_profiles_at(tracker->profiles, i)->name));
+    }
+    reader_t *self = zmalloc(sizeof *self);
+    self->tracker = tracker;
+    self->actor = zactor_new(reader_thread, &start); /* returns when the thread has copied start */
+    ALD_ASSERT(self->actor);
+    zloop_t *loop = ald_service_loop(tracker->service);
+    zloop_reader(loop, zactor_sock(self->actor), reader_read, self);
+    zloop_reader_set_tolerant(loop, zactor_sock(self->actor));
+    *out = self;
+    return ALD_OK;
+}
+
+void reader_destroy(reader_t **self_p)
+{
+    reader_t *self = *self_p;
+    if (!self)
+        return;
+    zloop_reader_end(ald_service_loop(self->tracker->service), zactor_sock(self->actor));
+    zactor_destroy(&self->actor);
+    free(self);
+    *self_p = NULL;
+}
+
+void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
+                struct ald_span bytes, const struct reader_hint *hint)
+{
+    struct reader_ticket ticket = {.channel = channel};
+    if (hint)
+        ticket.hint = *hint;
+    zmsg_t *msg = zmsg_new();
+    (void)zmsg_addmem(msg, &ticket, sizeof ticket);
+    zmsg_append(msg, who_p);
+    (void)zmsg_addmem(msg, bytes.data, bytes.len);
+    (void)zmsg_send(&msg, zactor_sock(self->actor));
+    zmsg_destroy(&msg);
+}

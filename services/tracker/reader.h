@@ -1,0 +1,31 @@
+/* reader.h - answers questions from a read-only handle on a thread of its own, so that a long list
+ * never delays intake. Transactions there are short: a page at a time.
+ *
+ * Questions are get, list and fetch messages; what the disk can't know (a result that is not
+ * indexed yet, a poll under way) comes with them as a hint. Answers go back to the asker through
+ * the loop's thread.
+ */
+#ifndef ALD_TRACKER_READER_H
+#define ALD_TRACKER_READER_H
+
+#include "services/tracker/tracker.h"
+
+struct reader_hint {
+    uint64_t seq;   /* of the task's result, 0 = look in the index */
+    bool polling;   /* a poll is under way */
+    uint32_t polls; /* that left, as far as memory knows */
+    char token[ALD_TOKEN_MAX];
+};
+
+/* Where the question came from, and so where its answer goes. */
+enum reader_channel { READER_QUERY, READER_CONSUME };
+
+ALD_NODISCARD enum ald_rc reader_new(struct tracker *tracker, reader_t **out, struct ald_err *err);
+void reader_destroy(reader_t **self_p);
+
+/* Ask. who is taken; bytes are copied; the answer goes out by query_send or feed_send, on the
+ * loop's thread. */
+void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
+                struct ald_span bytes, const struct reader_hint *hint);
+
+#endif

@@ -1,0 +1,112 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "services/tracker/position.h"
+#include "services/tracker/reader_inside.h"
+
+enum { FETCH_EVENTS_MAX = 1000, FETCH_BYTES = 1 << 20 };
+
+static void fetch_event(ald_stmt_t *stmt, uint64_t lane, struct msg_event *event)
+{
+    *event = (struct msg_event){.lane = lane,
+                                .seq = (uint64_t)ald_stmt_i64(stmt, 0),
+                                .task = (uint64_t)ald_stmt_i64(stmt, 1),
+                                .received_ms = ald_stmt_i64(stmt, 7),
+                                .published_ms = ald_stmt_i64(stmt, 8),
+                                .result = ald_stmt_blob(stmt, 10)};
+    const char *type = ald_stmt_i64(stmt, 6) != 0 ? "json" : "text";
+    ald_text_cut(event->provider, sizeof event->provider, ald_stmt_text(stmt, 2));
+    ald_text_cut(event->state, sizeof event->state,
+                 ald_span_str(ald_state_name((enum ald_state)ald_stmt_i64(stmt, 3))));
+    ald_text_cut(event->source, sizeof event->source,
+                 ald_span_str(ald_source_name((enum ald_source)ald_stmt_i64(stmt, 4))));
+    ald_text_cut(event->code, sizeof event->code, ald_stmt_text(stmt, 5));
+    ald_text_cut(event->result_type, sizeof event->result_type, ald_span_str(type));
+    ald_text_cut(event->trace, sizeof event->trace, ald_stmt_text(stmt, 9));
+    ald_text_cut(event->provider_id, sizeof event->provider_id, ald_stmt_text(stmt, 11));
+    ald_text_cut(event->key, sizeof event->key, ald_stmt_text(stmt, 12));
+    ald_text_cut(event->meta, sizeof event->meta, ald_stmt_text(stmt, 13));
+}
+
+static bool fetch_matches(const struct msg_fetch *fetch, const struct msg_event *event)
+{
+    return (fetch->provider[0] == '\0' || strcmp(fetch->provider, event->provider) == 0) &&
+           (fetch->state[0] == '\0' || strcmp(fetch->state, event->state) == 0);
+}
+
+static uint64_t fetch_number(struct reading *self, const char *sql)
+{
+    uint64_t value = 0;
+    ald_stmt_t *stmt = reading_prepare(self, sql);
+    if (!stmt)
+        return 0;
+    if (reading_step(self, stmt))
+        value = (uint64_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return value;
+}
+
+/* Events after a number into page; returns how far was looked. */
+static uint64_t fetch_scan(struct reading *self, const struct msg_fetch *fetch, uint64_t after,
+                           uint64_t lane, zmsg_t *page)
+{
+    uint64_t limit =
+        fetch->limit > 0 && fetch->limit < FETCH_EVENTS_MAX ? fetch->limit : FETCH_EVENTS_MAX;
+    uint64_t bytes_max = fetch->bytes > 0 ? fetch->bytes : FETCH_BYTES;
+    uint64_t bytes = 0;
+    ald_stmt_t *stmt = reading_prepare(
+        self, "SELECT r.seq, r.task, r.provider, r.state, r.source, r.code, r.result_json,"
+              " r.received_ms, r.published_ms, r.trace, r.result, t.provider_id, t.task_key,"
+              " t.meta FROM results r LEFT JOIN tasks t ON t.id = r.task WHERE r.seq > ?1"
+              " ORDER BY r.seq LIMIT ?2");
+    if (!stmt)
+        return after;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)after);
+    ald_stmt_bind_i64(stmt, 2, READER_ROWS_MAX);
+    while (zmsg_size(page) < limit && bytes < bytes_max && reading_step(self, stmt)) {
+        struct msg_event event;
+        fetch_event(stmt, lane, &event);
+        after = event.seq;
+        if (!fetch_matches(fetch, &event))
+            continue;
+        bytes += event.result.len;
+        ALD_ASSERT(ald_frame_add(page, &MSG_EVENT, &event) == ALD_OK);
+    }
+    ald_stmt_reset(stmt);
+    return after;
+}
+
+void reading_fetch(struct reading *self, const struct msg_fetch *fetch)
+{
+    struct msg_events head = {.req = fetch->req};
+    uint64_t lane = (uint64_t)reading_fact(self, "lane");
+    uint64_t newest = fetch_number(self, "SELECT MAX(seq) FROM results");
+    uint64_t oldest = fetch_number(self, "SELECT MIN(seq) FROM results");
+    uint64_t told = (uint64_t)reading_fact(self, "last_seq");
+    uint64_t last = newest > told ? newest : told;
+    uint64_t after = 0;
+    zmsg_t *page = zmsg_new();
+    const char *rc = "ok";
+    enum position_kind kind = position_read(fetch->after, lane, &after);
+    if (kind == POSITION_NEW)
+        after = last;
+    if (kind == POSITION_BAD)
+        rc = "invalid";
+    else if (kind == POSITION_OTHER_LANE)
+        after = 0;
+    uint64_t first = oldest > 0 ? oldest : last + 1;
+    head.gap = kind == POSITION_OTHER_LANE || (kind == POSITION_AFTER && after + 1 < first);
+    if (kind != POSITION_BAD)
+        after = fetch_scan(self, fetch, after + 1 < first ? first - 1 : after, lane, page);
+    if (self->rc != ALD_OK)
+        rc = "busy";
+    ald_text_cut(head.rc, sizeof head.rc, ald_span_str(rc));
+    position_write(lane, after, head.position);
+    position_write(lane, last, head.head);
+    ALD_ASSERT(ald_frame_add(self->answer, &MSG_EVENTS, &head) == ALD_OK);
+    zframe_t *frame = zmsg_pop(page);
+    for (; frame; frame = zmsg_pop(page))
+        zmsg_append(self->answer, &frame);
+    zmsg_destroy(&page);
+}

@@ -1,0 +1,33 @@
+/* reader_inside.h - what the parts of the reader's thread share. Private to reader*.c. */
+#ifndef ALD_TRACKER_READER_INSIDE_H
+#define ALD_TRACKER_READER_INSIDE_H
+
+#include "services/tracker/reader.h"
+
+enum { READER_ROWS_MAX = 1000, READER_NOTES_MAX = 200 };
+
+/* One question under way: frames are added to answer; rc is sticky, as in the vault. */
+struct reading {
+    ald_store_t *store;
+    const char *profiles[64]; /* names, for searching */
+    size_t profile_count;
+    zmsg_t *answer;
+    enum ald_rc rc;
+};
+
+ald_stmt_t *reading_prepare(struct reading *self, const char *sql);
+bool reading_step(struct reading *self, ald_stmt_t *stmt);
+int64_t reading_fact(struct reading *self, const char *name);
+
+void reading_get(struct reading *self, const struct msg_get *get, const struct reader_hint *hint);
+void reading_list(struct reading *self, const struct msg_list *list);
+void reading_fetch(struct reading *self, const struct msg_fetch *fetch);
+
+/* Find the seq of a task's result. 0 = it has none. */
+uint64_t reading_seq(struct reading *self, uint64_t task, uint64_t hint);
+
+/* Fill the parts of a view that its result gives. */
+void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct msg_task_view *view,
+                    struct ald_buf *keep);
+
+#endif

@@ -1,0 +1,281 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "services/tracker/reader_inside.h"
+
+uint64_t reading_seq(struct reading *self, uint64_t task, uint64_t hint)
+{
+    uint64_t seq = hint;
+    ald_stmt_t *stmt =
+        seq ? NULL : reading_prepare(self, "SELECT no FROM finds WHERE task = ?1 AND kind = 0");
+    if (!stmt)
+        return seq;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    if (reading_step(self, stmt))
+        seq = (uint64_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return seq;
+}
+
+void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct msg_task_view *view,
+                    struct ald_buf *keep)
+{
+    ald_stmt_t *stmt = reading_prepare(
+        self, "SELECT state, source, code, result_json, published_ms, result FROM results"
+              " WHERE seq = ?1");
+    if (!stmt || seq == 0)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)seq);
+    if (reading_step(self, stmt)) {
+        enum ald_state state = (enum ald_state)ald_stmt_i64(stmt, 0);
+        enum ald_source source = (enum ald_source)ald_stmt_i64(stmt, 1);
+        ald_text_cut(view->state, sizeof view->state, ald_span_str(ald_state_name(state)));
+        ald_text_cut(view->source, sizeof view->source, ald_span_str(ald_source_name(source)));
+        ald_text_cut(view->code, sizeof view->code, ald_stmt_text(stmt, 2));
+        view->result_json = ald_stmt_i64(stmt, 3) != 0;
+        view->ended_at_ms = ald_stmt_i64(stmt, 4);
+        ald_buf_put_span(keep, ald_stmt_blob(stmt, 5));
+        view->result = ald_buf_span(keep);
+        (void)snprintf(view->position, sizeof view->position, "%" PRIu64 ":%" PRIu64, lane, seq);
+    }
+    ald_stmt_reset(stmt);
+}
+
+#define READING_TASK_COLUMNS                                                                       \
+    "id, provider, provider_id, task_key, meta, created_ms, stale_after_ms, give_up_after_ms"
+
+static void reading_view(ald_stmt_t *stmt, struct msg_task_view *view)
+{
+    *view = (struct msg_task_view){.task = (uint64_t)ald_stmt_i64(stmt, 0),
+                                   .created_at_ms = ald_stmt_i64(stmt, 5)};
+    ald_text_cut(view->provider, sizeof view->provider, ald_stmt_text(stmt, 1));
+    ald_text_cut(view->provider_id, sizeof view->provider_id, ald_stmt_text(stmt, 2));
+    ald_text_cut(view->key, sizeof view->key, ald_stmt_text(stmt, 3));
+    ald_text_cut(view->meta, sizeof view->meta, ald_stmt_text(stmt, 4));
+    view->stale_at_ms = view->created_at_ms + ald_stmt_i64(stmt, 6);
+    view->give_up_at_ms = view->created_at_ms + ald_stmt_i64(stmt, 7);
+    const char *state = view->provider_id[0] != '\0' ? "pending" : "accepted";
+    ald_text_cut(view->state, sizeof view->state, ald_span_str(state));
+}
+
+static void reading_answer(struct reading *self, uint64_t req, const char *rc, const char *detail,
+                           const char *cursor)
+{
+    struct msg_answer answer = {.req = req, .more = cursor[0] != '\0'};
+    ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str(rc));
+    ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(detail));
+    ald_text_cut(answer.cursor, sizeof answer.cursor, ald_span_str(cursor));
+    ALD_ASSERT(ald_frame_add(self->answer, &MSG_ANSWER, &answer) == ALD_OK);
+}
+
+static void reading_note(struct reading *self, int64_t at_ms, const char *what,
+                         struct ald_span text)
+{
+    struct msg_note note = {.at_ms = at_ms};
+    ald_text_cut(note.what, sizeof note.what, ald_span_str(what));
+    ald_text_cut(note.text, sizeof note.text, text);
+    ALD_ASSERT(ald_frame_add(self->answer, &MSG_NOTE, &note) == ALD_OK);
+}
+
+/* Callbacks of a task: those that are indexed, and those that came since. */
+static void reading_arrivals(struct reading *self, uint64_t task)
+{
+    ald_stmt_t *stmt = reading_prepare(
+        self, "SELECT a.at_ms, a.disposition, a.proof, a.letter FROM arrivals a WHERE a.no IN"
+              " (SELECT no FROM finds WHERE task = ?1 AND kind = 1 UNION"
+              "  SELECT no FROM arrivals WHERE no > ?2 AND task = ?1) ORDER BY a.no LIMIT ?3");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, reading_fact(self, "indexed_arrival"));
+    ald_stmt_bind_i64(stmt, 3, READER_NOTES_MAX);
+    while (reading_step(self, stmt)) {
+        char text[ALD_TEXT_MAX];
+        char letter[ALD_ULID_MAX];
+        ald_text_cut(letter, sizeof letter, ald_stmt_text(stmt, 3));
+        (void)snprintf(text, sizeof text, "%s, proof %s%s%s",
+                       ald_disposition_name((enum ald_disposition)ald_stmt_i64(stmt, 1)),
+                       ald_proof_name((enum ald_proof)ald_stmt_i64(stmt, 2)),
+                       letter[0] != '\0' ? ", letter " : "", letter);
+        reading_note(self, ald_stmt_i64(stmt, 0), "callback", ald_span_str(text));
+    }
+    ald_stmt_reset(stmt);
+}
+
+static void reading_notes(struct reading *self, uint64_t task)
+{
+    ald_stmt_t *stmt = reading_prepare(
+        self, "SELECT n.at_ms, n.what, n.said FROM notes n WHERE n.no IN"
+              " (SELECT no FROM finds WHERE task = ?1 AND kind = 2 UNION"
+              "  SELECT no FROM notes WHERE no > ?2 AND task = ?1) ORDER BY n.no LIMIT ?3");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, reading_fact(self, "indexed_note"));
+    ald_stmt_bind_i64(stmt, 3, READER_NOTES_MAX);
+    while (reading_step(self, stmt)) {
+        char what[ALD_WORD_MAX];
+        ald_text_cut(what, sizeof what, ald_stmt_text(stmt, 1));
+        reading_note(self, ald_stmt_i64(stmt, 0), what, ald_stmt_text(stmt, 2));
+    }
+    ald_stmt_reset(stmt);
+}
+
+static bool reading_task(struct reading *self, uint64_t task, struct msg_task_view *view)
+{
+    ald_stmt_t *stmt =
+        reading_prepare(self, "SELECT " READING_TASK_COLUMNS " FROM tasks WHERE id = ?1");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    bool found = reading_step(self, stmt);
+    if (found)
+        reading_view(stmt, view);
+    ald_stmt_reset(stmt);
+    return found;
+}
+
+void reading_get(struct reading *self, const struct msg_get *get, const struct reader_hint *hint)
+{
+    struct msg_task_view view;
+    struct ald_buf keep;
+    ald_buf_init(&keep, (size_t)80 << 20);
+    bool found = reading_task(self, get->task, &view);
+    if (found) {
+        uint64_t lane = (uint64_t)reading_fact(self, "lane");
+        reading_result(self, reading_seq(self, get->task, hint->seq), lane, &view, &keep);
+        view.polls = hint->polls;
+        if (view.ended_at_ms == 0) {
+            ald_text_cut(view.token, sizeof view.token, ald_span_str(hint->token));
+            if (hint->polling)
+                ald_text_cut(view.state, sizeof view.state, ald_span_str("polling"));
+        }
+        reading_answer(self, get->req, "ok", "", "");
+        ALD_ASSERT(ald_frame_add(self->answer, &MSG_TASK_VIEW, &view) == ALD_OK);
+        reading_note(self, view.created_at_ms, "created", ald_span_str(""));
+        reading_arrivals(self, get->task);
+        reading_notes(self, get->task);
+        if (view.ended_at_ms != 0)
+            reading_note(self, view.ended_at_ms, "result", ald_span_str(view.state));
+    } else {
+        const char *rc = self->rc == ALD_OK ? "notfound" : "busy";
+        reading_answer(self, get->req, rc, "There is no task of this id.", "");
+    }
+    ald_buf_free(&keep);
+}
+
+/* Results that are not indexed yet, by task; borrowed keys. */
+static uint64_t reading_tail(struct reading *self, uint64_t task, int64_t indexed)
+{
+    uint64_t seq = 0;
+    ald_stmt_t *stmt =
+        reading_prepare(self, "SELECT seq FROM results WHERE seq > ?1 AND task = ?2 LIMIT 1");
+    if (!stmt)
+        return 0;
+    ald_stmt_bind_i64(stmt, 1, indexed);
+    ald_stmt_bind_i64(stmt, 2, (int64_t)task);
+    if (reading_step(self, stmt))
+        seq = (uint64_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return seq;
+}
+
+static bool reading_matches(const struct msg_list *list, const struct msg_task_view *view)
+{
+    return (list->state[0] == '\0' || strcmp(list->state, view->state) == 0) &&
+           (list->provider[0] == '\0' || strcmp(list->provider, view->provider) == 0) &&
+           (list->since_ms == 0 || view->created_at_ms >= list->since_ms) &&
+           (list->until_ms == 0 || view->created_at_ms < list->until_ms);
+}
+
+static uint64_t reading_named(struct reading *self, const char *sql, const char *first,
+                              const char *second)
+{
+    uint64_t task = 0;
+    ald_stmt_t *stmt = reading_prepare(self, sql);
+    if (!stmt)
+        return 0;
+    ald_stmt_bind_str(stmt, 1, first);
+    if (second)
+        ald_stmt_bind_str(stmt, 2, second);
+    if (reading_step(self, stmt))
+        task = (uint64_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return task;
+}
+
+/* The task that a searched word names: an id, a key, or a provider's id. 0 = none. */
+static uint64_t reading_search(struct reading *self, const char *q)
+{
+    struct msg_task_view view;
+    uint64_t id = 0;
+    if (ald_task_id_parse(ald_span_str(q), &id) == ALD_OK && reading_task(self, id, &view))
+        return id;
+    id = reading_named(self, "SELECT task FROM keys WHERE task_key = ?1", q, NULL);
+    for (size_t i = 0; i < self->profile_count && id == 0; i++)
+        id = reading_named(self, "SELECT task FROM refs WHERE provider = ?1 AND provider_id = ?2",
+                           self->profiles[i], q);
+    return id;
+}
+
+static void reading_page(struct reading *self, const struct msg_list *list, int64_t below,
+                         int64_t only, zmsg_t *page, uint64_t *last)
+{
+    uint64_t limit = list->limit > 0 && list->limit < READER_ROWS_MAX ? list->limit : 100;
+    int64_t indexed = reading_fact(self, "indexed_seq");
+    uint64_t lane = (uint64_t)reading_fact(self, "lane");
+    ald_stmt_t *stmt = reading_prepare(self, "SELECT " READING_TASK_COLUMNS
+                                             " FROM tasks WHERE id < ?1 AND (?2 = 0 OR id = ?2)"
+                                             " ORDER BY id DESC LIMIT ?3");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, below);
+    ald_stmt_bind_i64(stmt, 2, only);
+    ald_stmt_bind_i64(stmt, 3, READER_ROWS_MAX);
+    uint64_t rows = 0;
+    uint64_t found = 0;
+    while (found < limit && reading_step(self, stmt)) {
+        struct msg_task_view view;
+        struct ald_buf keep;
+        ald_buf_init(&keep, (size_t)80 << 20);
+        reading_view(stmt, &view);
+        uint64_t seq = reading_seq(self, view.task, 0);
+        reading_result(self, seq ? seq : reading_tail(self, view.task, indexed), lane, &view,
+                       &keep);
+        if (reading_matches(list, &view) && ald_frame_add(page, &MSG_TASK_VIEW, &view) == ALD_OK)
+            found++;
+        ald_buf_free(&keep);
+        *last = view.task;
+        rows++;
+    }
+    ald_stmt_reset(stmt);
+    if (found < limit && rows < READER_ROWS_MAX)
+        *last = 0; /* seen to the end */
+}
+
+void reading_list(struct reading *self, const struct msg_list *list)
+{
+    uint64_t below = UINT64_C(1) << 53;
+    uint64_t only = 0;
+    uint64_t last = 0;
+    char cursor[ALD_POSITION_MAX] = "";
+    zmsg_t *page = zmsg_new();
+    if (list->cursor[0] != '\0' &&
+        ald_task_id_parse(ald_span_str(list->cursor), &below) != ALD_OK) {
+        reading_answer(self, list->req, "invalid", "cursor is not one that a list has given.", "");
+        zmsg_destroy(&page);
+        return;
+    }
+    if (list->q[0] != '\0')
+        only = reading_search(self, list->q);
+    if (list->q[0] == '\0' || only != 0)
+        reading_page(self, list, (int64_t)below, (int64_t)only, page, &last);
+    if (last != 0 && only == 0)
+        ald_task_id_text(last, cursor);
+    reading_answer(self, list->req, self->rc == ALD_OK ? "ok" : "busy", "", cursor);
+    zframe_t *frame = zmsg_pop(page);
+    for (; frame; frame = zmsg_pop(page))
+        zmsg_append(self->answer, &frame);
+    zmsg_destroy(&page);
+}

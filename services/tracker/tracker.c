@@ -1,0 +1,276 @@
+#include "services/tracker/tracker.h"
+
+#include <inttypes.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/store/disk.h"
+#include "services/tracker/acts.h"
+#include "services/tracker/events.h"
+#include "services/tracker/feed.h"
+#include "services/tracker/figures.h"
+#include "services/tracker/jobs.h"
+#include "services/tracker/keep.h"
+#include "services/tracker/keyfile.h"
+#include "services/tracker/outbox.h"
+#include "services/tracker/position.h"
+#include "services/tracker/program.h"
+#include "services/tracker/query.h"
+#include "services/tracker/reader.h"
+
+enum {
+    TRACKER_TICK_MS = 20,
+    TRACKER_GAP_MS = 1000, /* a loop that stood still so long was stopped: service time too */
+    TRACKER_RETRY_MS = 1000,
+    TRACKER_DUE_LIMIT = 500,
+    TRACKER_IDLE_MS = 200,
+    TRACKER_SCRATCH = 64 << 20
+};
+
+struct tracker_now tracker_now(const struct tracker *self)
+{
+    struct ald_now now = ald_clock_now();
+    return (struct tracker_now){.wall_ms = now.wall_ms,
+                                .run_ms = self->run_base_ms + now.mono_ms - self->run_since_ms};
+}
+
+bool tracker_hold(const struct tracker *self)
+{
+    return senders_hold(self->senders, tracker_now(self).run_ms);
+}
+
+uint64_t tracker_tail_seq(const struct tracker *self, uint64_t task)
+{
+    const struct tracker_tail *tail = zhashx_lookup(self->tail, &task);
+    return tail ? tail->seq : 0;
+}
+
+void tracker_tail_add(struct tracker *self, uint64_t task, uint64_t seq)
+{
+    struct tracker_tail *tail = zmalloc(sizeof *tail);
+    *tail = (struct tracker_tail){.task = task, .seq = seq};
+    zhashx_update(self->tail, &tail->task, tail);
+}
+
+void tracker_position(const struct tracker *self, uint64_t seq, char out[ALD_POSITION_MAX])
+{
+    position_write(self->vault.lane, seq, out);
+}
+
+static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
+{
+    enum ald_rc rc = vault_open(&self->vault, self->settings->store.data,
+                                self->settings->store.wal_max_bytes, err);
+    if (rc != ALD_OK)
+        return rc;
+    rc = keep_read_back(self, err);
+    if (rc != ALD_OK) {
+        keep_forget(self);
+        vault_close(&self->vault);
+        return rc;
+    }
+    self->turned_ms = ald_clock_now().mono_ms;
+    self->open = true;
+    return ALD_OK;
+}
+
+/* The store failed: nothing in memory can be trusted to be on disk. */
+static void tracker_give_up_store(struct tracker *self)
+{
+    ald_log(ALD_ERROR, "store.failed", "rc=%s text=%s", ald_rc_name(self->vault.rc),
+            ALD_Q(ald_store_message(self->vault.store)));
+    feed_forget(self->feed);
+    self->open = false;
+    self->retry_ms = ald_clock_now().mono_ms + TRACKER_RETRY_MS;
+    keep_forget(self);
+    vault_close(&self->vault);
+    outbox_reset(self->outbox);
+    jobs_reset(self->jobs);
+}
+
+bool tracker_commit(struct tracker *self)
+{
+    if (vault_commit(&self->vault) == ALD_OK) {
+        feed_tell(self->feed);
+        outbox_sweep(self->outbox);
+        return true;
+    }
+    tracker_give_up_store(self);
+    return false;
+}
+
+static void tracker_retry_store(struct tracker *self)
+{
+    struct ald_err err = {0};
+    if (ald_clock_now().mono_ms < self->retry_ms)
+        return;
+    if (tracker_open(self, &err) == ALD_OK) {
+        ald_log(ALD_INFO, "store.back", "seq=%" PRIu64, self->vault.last_seq);
+        return;
+    }
+    ald_log(ALD_ERROR, "store.closed", "text=%s", ALD_Q(err.text));
+    self->retry_ms = ald_clock_now().mono_ms + TRACKER_RETRY_MS;
+}
+
+/* Service time stands still while nobody serves. */
+static bool tracker_stood_still(struct tracker *self)
+{
+    int64_t now_ms = ald_clock_now().mono_ms;
+    int64_t gap_ms = now_ms - self->turned_ms;
+    self->turned_ms = now_ms;
+    if (gap_ms < TRACKER_GAP_MS)
+        return false;
+    self->run_since_ms += gap_ms;
+    ald_log(ALD_WARN, "tracker.stood_still", "gap_ms=%" PRId64, gap_ms);
+    return true;
+}
+
+static void tracker_clocks(struct tracker *self)
+{
+    vault_begin(&self->vault);
+    act_due(self, TRACKER_DUE_LIMIT);
+    act_parked_due(self, TRACKER_DUE_LIMIT);
+    (void)tracker_commit(self);
+}
+
+static int tracker_tick(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop;
+    (void)timer;
+    struct tracker *self = arg;
+    if (!self->open) {
+        tracker_retry_store(self);
+        return 0;
+    }
+    bool stood = tracker_stood_still(self);
+    events_drain(self->events); /* what others say comes before what clocks say */
+    if (self->open)
+        jobs_drain(self->jobs);
+    if (self->open && !stood)
+        tracker_clocks(self);
+    if (!self->open)
+        return 0;
+    jobs_tick(self->jobs);
+    outbox_clear(self->outbox);
+    if (self->open)
+        outbox_sweep(self->outbox);
+    query_tick(self->query);
+    int64_t now_ms = ald_clock_now().mono_ms;
+    int64_t rows = self->vault.last_arrival + self->vault.last_note;
+    if (rows != self->seen_rows)
+        self->busy_ms = now_ms;
+    self->seen_rows = rows;
+    keep_tick(self, now_ms - self->busy_ms >= TRACKER_IDLE_MS);
+    return 0;
+}
+
+static int tracker_second(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop;
+    (void)timer;
+    struct tracker *self = arg;
+    feed_tick(self->feed);
+    return 0;
+}
+
+static enum ald_rc tracker_channels(struct tracker *self, struct ald_err *err)
+{
+    enum ald_rc rc = feed_new(self, &self->feed, err);
+    if (rc == ALD_OK)
+        rc = outbox_new(self, &self->outbox, err);
+    if (rc == ALD_OK)
+        rc = reader_new(self, &self->reader, err);
+    if (rc == ALD_OK)
+        rc = query_new(self, &self->query, err);
+    if (rc == ALD_OK)
+        rc = jobs_new(self, &self->jobs, err);
+    if (rc == ALD_OK)
+        rc = events_new(self, &self->events, err);
+    return rc;
+}
+
+static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_err *err)
+{
+    struct tracker *self = arg;
+    char path[ALD_PATH_MAX + 32];
+    self->service = service;
+    self->settings = ald_service_settings(service);
+    self->profiles = ald_service_profiles(service);
+    self->ids.tracker = (unsigned)self->settings->tracker.id;
+    ald_buf_init(&self->scratch, TRACKER_SCRATCH);
+    ald_buf_init(&self->evidence, (size_t)TRACKER_SCRATCH + (1 << 20));
+    enum ald_rc rc = ald_disk_folder(self->settings->store.data, err);
+    if (rc == ALD_OK)
+        rc = keyfile_load(self->settings, &self->keys, err);
+    (void)snprintf(path, sizeof path, "%s/tracker.mark", self->settings->store.data);
+    if (rc == ALD_OK)
+        rc = ald_mark_open(path, &self->mark, err);
+    if (rc == ALD_OK)
+        rc = tracker_open(self, err);
+    if (rc == ALD_OK)
+        rc = tracker_channels(self, err);
+    if (rc != ALD_OK)
+        return rc;
+    zloop_t *loop = ald_service_loop(service);
+    (void)zloop_timer(loop, TRACKER_TICK_MS, 0, tracker_tick, self);
+    (void)zloop_timer(loop, 1000, 0, tracker_second, self);
+    return ALD_OK;
+}
+
+static void tracker_drain(void *arg)
+{
+    (void)arg; /* silence after the loop ends is what makes others wait or spool */
+}
+
+static bool tracker_drained(void *arg)
+{
+    struct tracker *self = arg;
+    if (self->open)
+        events_drain(self->events);
+    return true;
+}
+
+static int tracker_stop(void *arg)
+{
+    struct tracker *self = arg;
+    if (self->feed && self->outbox)
+        keep_last(self);
+    events_destroy(&self->events);
+    jobs_destroy(&self->jobs);
+    query_destroy(&self->query);
+    reader_destroy(&self->reader);
+    outbox_destroy(&self->outbox);
+    feed_destroy(&self->feed);
+    keep_forget(self);
+    vault_close(&self->vault);
+    ald_mark_destroy(&self->mark);
+    ald_buf_free(&self->scratch);
+    ald_buf_free(&self->evidence);
+    return 0;
+}
+
+static bool tracker_healthy(void *arg, char *out, size_t cap)
+{
+    struct tracker *self = arg;
+    if (!self->open)
+        ald_text_cut(out, cap, ald_span_str("the store cannot be written; it is tried again"));
+    return self->open;
+}
+
+static void tracker_measure(void *arg)
+{
+    figures_measure(arg);
+}
+
+const struct ald_service_ops TRACKER_OPS = {
+    .name = "tracker",
+    .help = "Owns tasks and results; decides what callbacks and polls mean.",
+    .profiles = true,
+    .start = tracker_start,
+    .drain = tracker_drain,
+    .drained = tracker_drained,
+    .stop = tracker_stop,
+    .healthy = tracker_healthy,
+    .measure = tracker_measure,
+};

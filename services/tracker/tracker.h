@@ -1,0 +1,101 @@
+/* tracker.h - what the parts of the tracker share: one struct that hangs everything, and the order
+ * in which things are done.
+ *
+ * Every channel does the same: read what has gathered, vault_begin, act on each item (acts.h),
+ * tracker_commit; only then answer, publish and wake. An act may change memory before the commit:
+ * when the commit fails, all memory is thrown away and read back from the store
+ * (tracker_commit -> tracker_reopen).
+ *
+ * Threads: everything but the reader lives on the loop's thread.
+ */
+#ifndef ALD_TRACKER_TRACKER_H
+#define ALD_TRACKER_TRACKER_H
+
+#include <czmq.h>
+
+#include "common/base/ident.h"
+#include "common/net/service.h"
+#include "common/net/sock.h"
+#include "common/store/mark.h"
+#include "proto/token.h"
+#include "services/tracker/park.h"
+#include "services/tracker/pending.h"
+#include "services/tracker/quota.h"
+#include "services/tracker/senders.h"
+#include "services/tracker/vault.h"
+
+typedef struct events events_t;
+typedef struct feed feed_t;
+typedef struct jobs jobs_t;
+typedef struct outbox outbox_t;
+typedef struct query query_t;
+typedef struct reader reader_t;
+
+struct tracker {
+    ald_service_t *service;
+    const struct ald_settings *settings;
+    const ald_profiles_t *profiles;
+
+    struct vault vault;
+    ald_mark_t *mark;
+    pending_t *pending;
+    senders_t *senders;
+    park_t *park;
+    quota_t *quota;
+    zhashx_t *tail; /* results not indexed yet: &task -> struct tracker_tail */
+    struct ald_idgen ids;
+    struct ald_keys keys;
+
+    /* Service time: base + (monotonic now - since), without the gaps. */
+    int64_t run_base_ms;
+    int64_t run_since_ms;
+    int64_t turned_ms; /* monotonic time of the last tick */
+    int64_t beat_ms;   /* service time of the last heartbeat row */
+    int64_t told_mark_ms;
+    int64_t indexed_at_ms;
+    int64_t purged_at_ms;
+    int64_t busy_ms;      /* monotonic: rows were last written */
+    int64_t seen_rows;    /* arrivals and notes as of the last tick */
+    int64_t kept_arrival; /* senders on disk are as of this arrival */
+    uint64_t orphans;     /* open tasks whose profile is not loaded */
+    bool open;            /* the store is, and everything is read back */
+    int64_t retry_ms;
+
+    struct ald_buf scratch; /* for judging */
+    struct ald_buf evidence;
+
+    events_t *events;
+    feed_t *feed;
+    jobs_t *jobs;
+    outbox_t *outbox;
+    query_t *query;
+    reader_t *reader;
+};
+
+struct tracker_tail {
+    uint64_t task;
+    uint64_t seq;
+};
+
+struct tracker_now {
+    int64_t wall_ms;
+    int64_t run_ms; /* service time */
+};
+
+struct tracker_now tracker_now(const struct tracker *self);
+
+/* End a transaction. True: on disk, go on and tell. False: nothing of it happened, all memory was
+ * thrown away; tell nobody anything. */
+bool tracker_commit(struct tracker *self);
+
+/* May callbacks still lie in spools? Then no task ends by our own verdict. */
+bool tracker_hold(const struct tracker *self);
+
+/* The result of an ended task: its sequence number if it is not indexed yet, else 0. */
+uint64_t tracker_tail_seq(const struct tracker *self, uint64_t task);
+void tracker_tail_add(struct tracker *self, uint64_t task, uint64_t seq);
+
+/* A position of the feed as text; and back. */
+void tracker_position(const struct tracker *self, uint64_t seq, char out[ALD_POSITION_MAX]);
+
+#endif

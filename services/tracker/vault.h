@@ -1,0 +1,171 @@
+/* vault.h - what the tracker keeps on disk: tasks, arrivals, results, letters, and the counters of
+ * the books, in one store with one writer.
+ *
+ * Written for appending. A callback's transaction adds an arrival and a result at the end of their
+ * tables and touches nothing else; which task has which rows is indexed later, many at a time and
+ * sorted (vault_index). What is open is in memory (pending.h) and read back at start.
+ *
+ * Errors are sticky: after the first one, reads find nothing, writes do nothing, and vault_commit
+ * reports it. The caller then throws away all that it remembers and opens the vault again.
+ *
+ * Threads: one owner. The reader thread has a read-only store of its own (reader.h).
+ */
+#ifndef ALD_TRACKER_VAULT_H
+#define ALD_TRACKER_VAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/store/store.h"
+#include "proto/messages.h"
+#include "proto/words.h"
+#include "services/tracker/books.h"
+
+struct vault {
+    ald_store_t *store;
+    enum ald_rc rc; /* the first error since vault_open, ALD_OK while all is well */
+    struct books books;
+    uint64_t lane;
+    uint64_t last_seq;    /* of results, in this lane */
+    int64_t last_arrival; /* no of the newest arrival */
+    int64_t last_note;
+    int64_t last_outbox;
+    int64_t indexed_seq; /* results up to here are in the index */
+    int64_t indexed_arrival;
+    int64_t indexed_note;
+    int64_t purged_arrival; /* arrivals up to here were looked at by purging in this run */
+    int64_t run_ms;         /* service time, as of the last beat */
+};
+
+/* A row of tasks. Texts are borrowed from the statement or the caller. */
+struct vault_task {
+    uint64_t id;
+    struct ald_span provider;
+    struct ald_span provider_id;
+    struct ald_span key;
+    struct ald_span meta;
+    int64_t made_ms;    /* service time */
+    int64_t created_ms; /* wall */
+    int64_t stale_after_ms;
+    int64_t give_up_after_ms;
+};
+
+/* A row of arrivals. */
+struct vault_arrival {
+    int64_t no;
+    int64_t sender;
+    uint64_t num;
+    uint64_t task;
+    enum ald_disposition disposition;
+    enum ald_proof proof;
+    int64_t at_ms;           /* wall: when the door took it */
+    int64_t made_ms;         /* service time */
+    struct ald_span ref;     /* "provider/provider_id" that a parked one waits for */
+    struct ald_span letter;  /* "" or the letter it lies in */
+    struct ald_span message; /* an encoded msg_callback; empty when only counted */
+};
+
+struct vault_result {
+    uint64_t seq;
+    uint64_t task;
+    struct ald_span provider;
+    enum ald_state state;
+    enum ald_source source;
+    struct ald_span code;
+    struct ald_span result;
+    bool result_json;
+    struct ald_span digest;
+    int64_t received_ms;
+    int64_t published_ms;
+    int64_t arrival; /* 0 = none */
+    struct ald_span trace;
+};
+
+/* What a later callback must know of an ended task. */
+struct vault_end {
+    enum ald_state state;
+    char digest[65];
+    char provider_id[ALD_PROVIDER_ID_MAX];
+    unsigned conflicts;
+};
+
+/* Open or create <data>/tracker.db, recover, and read the counters. */
+ALD_NODISCARD enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_bytes,
+                                     struct ald_err *err);
+void vault_close(struct vault *self);
+
+/* The store options of tracker.db, for the reader's own handle. path must outlive the call. */
+struct ald_store_options vault_options(const char *path, bool read_only);
+
+/* One transaction a batch. commit writes the books' changes with it. */
+void vault_begin(struct vault *self);
+ALD_NODISCARD enum ald_rc vault_commit(struct vault *self);
+
+/* Small named facts. */
+int64_t vault_meta(struct vault *self, const char *name);
+void vault_meta_set(struct vault *self, const char *name, int64_t value);
+
+/* Tasks. */
+void vault_task_add(struct vault *self, const struct vault_task *task);
+void vault_task_attach(struct vault *self, uint64_t id, const char *provider,
+                       const char *provider_id);
+/* The task that a provider's id names, 0 = none. Also of tasks that have ended or are purged. */
+uint64_t vault_ref_find(struct vault *self, const char *provider, const char *provider_id);
+/* Idempotency keys: true if there is one; task and digest (65 bytes) are filled. */
+bool vault_key_find(struct vault *self, const char *key, uint64_t *task, char *digest);
+void vault_key_add(struct vault *self, const char *key, uint64_t task, const char *digest,
+                   int64_t at_ms);
+/* Is there a row of this task? Was there one, purged not long ago? */
+bool vault_task_known(struct vault *self, uint64_t id);
+bool vault_task_buried(struct vault *self, uint64_t id);
+/* Call fn with every task that has not ended, oldest first. */
+typedef void vault_task_fn(void *context, const struct vault_task *task);
+void vault_each_open(struct vault *self, vault_task_fn *fn, void *context);
+
+/* Arrivals. add sets no; the books count it. */
+void vault_arrival_add(struct vault *self, struct vault_arrival *arrival);
+/* Move an arrival out of parked or dead. letter may be "". */
+void vault_arrival_move(struct vault *self, int64_t no, enum ald_disposition from,
+                        enum ald_disposition to, uint64_t task, const char *letter);
+/* Read one; message is copied to buf, the other texts are empty. False: no such row. */
+bool vault_arrival_get(struct vault *self, int64_t no, struct vault_arrival *out,
+                       struct ald_buf *buf);
+typedef void vault_arrival_fn(void *context, const struct vault_arrival *arrival);
+/* Every arrival after no (without its message), and every parked one. */
+void vault_each_arrival(struct vault *self, int64_t after, vault_arrival_fn *fn, void *context);
+void vault_each_parked(struct vault *self, vault_arrival_fn *fn, void *context);
+
+/* Results. add sets seq and published_ms; the books count it. */
+void vault_result_add(struct vault *self, struct vault_result *result);
+/* How an ended task ended. seq: where its result is if the caller knows, else 0. False: it has no
+ * result here. */
+bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vault_end *out);
+/* Call fn with (task, seq) of every result that is not indexed yet. */
+typedef void vault_seq_fn(void *context, uint64_t task, uint64_t seq);
+void vault_each_unindexed(struct vault *self, vault_seq_fn *fn, void *context);
+
+/* A line for a task's timeline. */
+void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *what,
+                const char *text);
+/* Polls noted of a task: how many left for the provider. */
+uint32_t vault_polls(struct vault *self, uint64_t task);
+
+/* Index all rows that are not indexed yet, sorted by task, in a transaction of its own.
+ * lowest_open: no task below it is open. */
+void vault_index(struct vault *self, uint64_t lowest_open);
+int64_t vault_unindexed(const struct vault *self);
+
+/* How old things may become: wall times before which they are deleted. */
+struct vault_bounds {
+    int64_t results_ms;  /* ended tasks with their results */
+    int64_t evidence_ms; /* arrivals, but for parked and dead ones */
+    int64_t tombs_ms;    /* what is remembered of purged tasks */
+    int64_t keys_ms;     /* idempotency keys */
+};
+
+/* Delete at most `limit` of each, in a transaction of its own; true while more wait. */
+bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t limit,
+                 int64_t now_ms);
+
+#endif

@@ -1,0 +1,180 @@
+#include "services/tracker/vault_sql.h"
+
+/* Rows (from, to] of a table into finds, in the order of tasks: a page of the index is then written
+ * once for all its new entries, not once for each. */
+static void vault_index_rows(struct vault *self, const char *sql, int64_t from, int64_t to)
+{
+    if (to <= from)
+        return;
+    ald_stmt_t *stmt = vault_prepare(self, sql);
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, from);
+    ald_stmt_bind_i64(stmt, 2, to);
+    vault_run(self, stmt);
+}
+
+void vault_index(struct vault *self, uint64_t lowest_open)
+{
+    vault_begin(self);
+    vault_index_rows(self,
+                     "INSERT INTO finds (task, kind, no) SELECT task, 0, seq FROM results"
+                     " WHERE seq > ?1 AND seq <= ?2 ORDER BY task ON CONFLICT DO NOTHING",
+                     self->indexed_seq, (int64_t)self->last_seq);
+    vault_index_rows(self,
+                     "INSERT INTO finds (task, kind, no) SELECT task, 1, no FROM arrivals"
+                     " WHERE no > ?1 AND no <= ?2 AND task <> 0 ORDER BY task"
+                     " ON CONFLICT DO NOTHING",
+                     self->indexed_arrival, self->last_arrival);
+    vault_index_rows(self,
+                     "INSERT INTO finds (task, kind, no) SELECT task, 2, no FROM notes"
+                     " WHERE no > ?1 AND no <= ?2 ORDER BY task ON CONFLICT DO NOTHING",
+                     self->indexed_note, self->last_note);
+    vault_meta_set(self, "indexed_seq", (int64_t)self->last_seq);
+    vault_meta_set(self, "last_seq", (int64_t)self->last_seq);
+    vault_meta_set(self, "indexed_arrival", self->last_arrival);
+    vault_meta_set(self, "indexed_note", self->last_note);
+    vault_meta_set(self, "lowest_open", (int64_t)lowest_open);
+    if (vault_commit(self) != ALD_OK)
+        return;
+    self->indexed_seq = (int64_t)self->last_seq;
+    self->indexed_arrival = self->last_arrival;
+    self->indexed_note = self->last_note;
+}
+
+int64_t vault_unindexed(const struct vault *self)
+{
+    return (int64_t)self->last_seq - self->indexed_seq + self->last_arrival -
+           self->indexed_arrival + self->last_note - self->indexed_note;
+}
+
+static int64_t vault_run_bounded(struct vault *self, const char *sql, int64_t before_ms,
+                                 size_t limit)
+{
+    ald_stmt_t *stmt = vault_prepare(self, sql);
+    if (!stmt)
+        return 0;
+    ald_stmt_bind_i64(stmt, 1, before_ms);
+    ald_stmt_bind_i64(stmt, 2, (int64_t)limit);
+    vault_run(self, stmt);
+    return self->rc == ALD_OK ? ald_store_changes(self->store) : 0;
+}
+
+/* One ended task and all that hangs on it, leaving a tomb. */
+static void vault_bury(struct vault *self, uint64_t task, uint64_t seq, int64_t now_ms)
+{
+    static const char *const sqls[] = {
+        "INSERT INTO tombs (task, at_ms, provider, provider_id)"
+        " SELECT id, ?3, provider, provider_id FROM tasks WHERE id = ?1 ON CONFLICT DO NOTHING",
+        "DELETE FROM notes WHERE no IN (SELECT no FROM finds WHERE task = ?1 AND kind = 2)",
+        "DELETE FROM finds WHERE task = ?1",
+        "DELETE FROM tasks WHERE id = ?1",
+        "DELETE FROM results WHERE seq = ?2",
+    };
+    for (size_t i = 0; i < ALD_COUNT(sqls); i++) {
+        ald_stmt_t *stmt = vault_prepare(self, sqls[i]);
+        if (!stmt)
+            return;
+        ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+        if (i == 4 || i == 0)
+            ald_stmt_bind_i64(stmt, 2, (int64_t)seq);
+        if (i == 0)
+            ald_stmt_bind_i64(stmt, 3, now_ms);
+        vault_run(self, stmt);
+    }
+    books_add(&self->books, BOOK_TASKS_PURGED, 1);
+}
+
+enum { VAULT_PURGE_MAX = 1000 };
+
+static size_t vault_purge_results(struct vault *self, int64_t before_ms, size_t limit,
+                                  int64_t now_ms)
+{
+    uint64_t task[VAULT_PURGE_MAX];
+    uint64_t seq[VAULT_PURGE_MAX];
+    size_t count = 0;
+    ald_stmt_t *stmt = vault_prepare(
+        self, "SELECT task, seq, published_ms FROM results WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
+    if (!stmt)
+        return 0;
+    ald_stmt_bind_i64(stmt, 1, self->indexed_seq);
+    ald_stmt_bind_i64(stmt, 2, (int64_t)limit);
+    while (count < limit && vault_step(self, stmt) && ald_stmt_i64(stmt, 2) < before_ms) {
+        task[count] = (uint64_t)ald_stmt_i64(stmt, 0);
+        seq[count++] = (uint64_t)ald_stmt_i64(stmt, 1);
+    }
+    ald_stmt_reset(stmt);
+    for (size_t i = 0; i < count; i++)
+        vault_bury(self, task[i], seq[i], now_ms);
+    return count;
+}
+
+/* The last of the next rows that is old enough, or 0. */
+static int64_t vault_purge_reach(struct vault *self, int64_t before_ms, size_t limit)
+{
+    int64_t reach = 0;
+    ald_stmt_t *stmt = vault_prepare(
+        self, "SELECT no, at_ms FROM arrivals WHERE no > ?1 AND no <= ?2 ORDER BY no LIMIT ?3");
+    if (!stmt)
+        return 0;
+    ald_stmt_bind_i64(stmt, 1, self->purged_arrival);
+    ald_stmt_bind_i64(stmt, 2, self->indexed_arrival);
+    ald_stmt_bind_i64(stmt, 3, (int64_t)limit);
+    while (vault_step(self, stmt) && ald_stmt_i64(stmt, 1) < before_ms)
+        reach = ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return reach;
+}
+
+/* Parked and dead ones are not settled: they stay, and are met again after the next start. */
+static size_t vault_purge_arrivals(struct vault *self, int64_t before_ms, size_t limit)
+{
+    int64_t reach = vault_purge_reach(self, before_ms, limit);
+    size_t count = 0;
+    for (unsigned d = 0; d < ALD_DISP_COUNT && reach > 0; d++) {
+        if (d == ALD_DISP_PARKED || d == ALD_DISP_DEAD)
+            continue;
+        ald_stmt_t *stmt = vault_prepare(
+            self, "DELETE FROM arrivals WHERE no > ?1 AND no <= ?2 AND disposition = ?3");
+        if (!stmt)
+            return 0;
+        ald_stmt_bind_i64(stmt, 1, self->purged_arrival);
+        ald_stmt_bind_i64(stmt, 2, reach);
+        ald_stmt_bind_i64(stmt, 3, d);
+        vault_run(self, stmt);
+        int64_t gone = self->rc == ALD_OK ? ald_store_changes(self->store) : 0;
+        if (gone > 0)
+            books_add(&self->books, BOOK_PURGED + d, gone);
+        count += (size_t)gone;
+    }
+    if (reach > 0)
+        self->purged_arrival = reach;
+    return count;
+}
+
+bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t limit,
+                 int64_t now_ms)
+{
+    if (limit > VAULT_PURGE_MAX)
+        limit = VAULT_PURGE_MAX;
+    vault_begin(self);
+    size_t most = vault_purge_results(self, before->results_ms, limit, now_ms);
+    size_t arrivals = vault_purge_arrivals(self, before->evidence_ms, limit);
+    if (arrivals > most)
+        most = arrivals;
+    (void)vault_run_bounded(self,
+                            "DELETE FROM refs WHERE (provider, provider_id, task) IN (SELECT"
+                            " provider, provider_id, task FROM tombs WHERE at_ms < ?1 LIMIT ?2)",
+                            before->tombs_ms, limit);
+    (void)vault_run_bounded(self,
+                            "DELETE FROM tombs WHERE task IN (SELECT task FROM tombs WHERE"
+                            " at_ms < ?1 LIMIT ?2)",
+                            before->tombs_ms, limit);
+    (void)vault_run_bounded(self,
+                            "DELETE FROM keys WHERE task_key IN (SELECT task_key FROM keys WHERE"
+                            " at_ms < ?1 LIMIT ?2)",
+                            before->keys_ms, limit);
+    if (vault_commit(self) != ALD_OK)
+        return false;
+    return most >= limit;
+}

@@ -1,0 +1,110 @@
+#include <string.h>
+
+#include "common/base/text.h"
+#include "services/tracker/vault_letters.h"
+#include "services/tracker/vault_sql.h"
+
+void vault_result_add(struct vault *self, struct vault_result *result)
+{
+    ald_stmt_t *stmt = vault_prepare(
+        self, "INSERT INTO results (seq, task, provider, state, source, code, result_json, digest,"
+              " received_ms, published_ms, arrival, trace, result)"
+              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
+    if (!stmt)
+        return;
+    result->seq = ++self->last_seq;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)result->seq);
+    ald_stmt_bind_i64(stmt, 2, (int64_t)result->task);
+    ald_stmt_bind_text(stmt, 3, result->provider);
+    ald_stmt_bind_i64(stmt, 4, result->state);
+    ald_stmt_bind_i64(stmt, 5, result->source);
+    ald_stmt_bind_text(stmt, 6, result->code);
+    ald_stmt_bind_i64(stmt, 7, result->result_json);
+    ald_stmt_bind_text(stmt, 8, result->digest);
+    ald_stmt_bind_i64(stmt, 9, result->received_ms);
+    ald_stmt_bind_i64(stmt, 10, result->published_ms);
+    ald_stmt_bind_i64(stmt, 11, result->arrival);
+    ald_stmt_bind_text(stmt, 12, result->trace);
+    ald_stmt_bind_blob(stmt, 13, result->result);
+    vault_run(self, stmt);
+    books_add(&self->books, BOOK_STATE + result->state, 1);
+    books_add(&self->books, BOOK_SOURCE + result->source, 1);
+}
+
+static uint64_t vault_found(struct vault *self, uint64_t task)
+{
+    uint64_t seq = 0;
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT no FROM finds WHERE task = ?1 AND kind = 0");
+    if (!stmt)
+        return 0;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    if (vault_step(self, stmt))
+        seq = (uint64_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return seq;
+}
+
+bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vault_end *out)
+{
+    *out = (struct vault_end){0};
+    if (seq == 0)
+        seq = vault_found(self, task);
+    if (seq == 0)
+        return false;
+    ald_stmt_t *stmt = vault_prepare(
+        self, "SELECT r.state, r.digest, t.provider_id FROM results r LEFT JOIN tasks t"
+              " ON t.id = r.task WHERE r.seq = ?1");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)seq);
+    bool found = vault_step(self, stmt);
+    if (found) {
+        out->state = (enum ald_state)ald_stmt_i64(stmt, 0);
+        ald_text_cut(out->digest, sizeof out->digest, ald_stmt_text(stmt, 1));
+        ald_text_cut(out->provider_id, sizeof out->provider_id, ald_stmt_text(stmt, 2));
+    }
+    ald_stmt_reset(stmt);
+    return found;
+}
+
+void vault_each_unindexed(struct vault *self, vault_seq_fn *fn, void *context)
+{
+    ald_stmt_t *stmt =
+        vault_prepare(self, "SELECT task, seq FROM results WHERE seq > ?1 ORDER BY seq");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, self->indexed_seq);
+    while (vault_step(self, stmt))
+        fn(context, (uint64_t)ald_stmt_i64(stmt, 0), (uint64_t)ald_stmt_i64(stmt, 1));
+    ald_stmt_reset(stmt);
+}
+
+void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *what,
+                const char *text)
+{
+    ald_stmt_t *stmt = vault_prepare(
+        self, "INSERT INTO notes (no, task, at_ms, what, said) VALUES (?1, ?2, ?3, ?4, ?5)");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, ++self->last_note);
+    ald_stmt_bind_i64(stmt, 2, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 3, at_ms);
+    ald_stmt_bind_str(stmt, 4, what);
+    ald_stmt_bind_str(stmt, 5, text);
+    vault_run(self, stmt);
+}
+
+uint32_t vault_polls(struct vault *self, uint64_t task)
+{
+    int64_t count = 0;
+    ald_stmt_t *stmt =
+        vault_prepare(self, "SELECT COUNT(*) FROM finds f JOIN notes n ON n.no = f.no"
+                            " WHERE f.task = ?1 AND f.kind = 2 AND n.what = 'poll'");
+    if (!stmt)
+        return 0;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    if (vault_step(self, stmt))
+        count = ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return (uint32_t)count;
+}

@@ -1,0 +1,21 @@
+/* vault_sql.h - how the parts of the vault run their statements, errors being sticky. Private to
+ * vault*.c.
+ */
+#ifndef ALD_TRACKER_VAULT_SQL_H
+#define ALD_TRACKER_VAULT_SQL_H
+
+#include "services/tracker/vault.h"
+
+/* Remember the first error. */
+void vault_fail(struct vault *self, enum ald_rc rc);
+
+/* The statement of a literal; NULL after an error, and the caller then does nothing. */
+ald_stmt_t *vault_prepare(struct vault *self, const char *sql);
+
+/* Run to the end and reset. */
+void vault_run(struct vault *self, ald_stmt_t *stmt);
+
+/* True while there are rows; the caller resets. */
+bool vault_step(struct vault *self, ald_stmt_t *stmt);
+
+#endif
