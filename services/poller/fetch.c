@@ -5,17 +5,15 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "services/poller/gate.h"
+#include "services/poller/reply.h"
 #include "services/poller/watch.h"
 
 enum {
-    FETCH_ADMIT = 64,            /* requests begun in a turn: each connects */
-    FETCH_RESOLVING = 4,         /* resolver threads a host */
-    FETCH_HEADER_MAX = 64 << 10, /* bytes of status line and headers */
-    FETCH_KEEP_MAX = 16 << 10,   /* a buffer larger than this is freed between requests */
-    FETCH_SPARE_MAX = 256,       /* idle handles kept beside those under way */
+    FETCH_ADMIT = 64,    /* requests begun in a turn: each connects */
+    FETCH_RESOLVING = 4, /* resolver threads a host */
+    FETCH_SHARD = 256,   /* requests of a shard; libcurl walks through all of them */
     FETCH_POST_MAX = 64 << 10,
     FETCH_CONNECT_MS = 10000,
     FETCH_LOW_SPEED = 10 /* bytes a second */
@@ -25,54 +23,60 @@ enum {
 struct fetch_call {
     struct gate_entry entry; /* first: the gate hands it back */
     fetch_t *owner;
+    struct fetch_shard *shard; /* NULL: not begun */
     CURL *easy;
     struct fetch_call *prev, *next; /* among those under way, or the spare ones */
-    struct ald_buf body;
+    struct reply reply;
     struct ald_buf post;
-    size_t header_bytes;
     int64_t started_ms;  /* monotonic */
     int64_t deadline_ms; /* monotonic */
-    bool in_multi;
     bool left;
-    bool too_big;
-    bool crowded;    /* max_held_bytes are held */
-    bool head_whole; /* the empty line behind the headers came: libcurl does not ask for it */
     void (*done)(void *arg, const struct fetch_answer *answer);
     void *arg;
 };
 
+/* A part of the requests with its connections. Several are quicker than one: libcurl looks at each
+ * connection of a multi handle when a request begins and again when it ends. */
+struct fetch_shard {
+    fetch_t *owner;
+    CURLM *multi;
+    size_t under_way;
+    int64_t due_ms; /* monotonic: libcurl wants to be called; INT64_MAX = it does not */
+};
+
 struct fetch {
     struct fetch_options options;
-    CURLM *multi;
+    struct fetch_shard *shards;
+    size_t shard_count;
+    CURLSH *share; /* addresses and TLS sessions are common to the shards */
     gate_t *gate;
     watch_t *watch;
     struct curl_slist *headers;
     struct fetch_call *calls; /* under way */
     struct fetch_call *spare;
     size_t under_way;
-    size_t spares;
-    size_t held_bytes; /* of the bodies under way */
+    struct reply_budget budget;
 };
-
-/* ---- what libcurl calls ---- */
 
 static int fetch_on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
 {
     (void)easy, (void)known;
-    fetch_t *self = arg;
+    const struct fetch_shard *shard = arg;
+    const fetch_t *self = shard->owner;
+    unsigned tag = (unsigned)(shard - self->shards);
     /* Never an error from here: it would end every request. This one alone runs into its time. */
     if (what == CURL_POLL_REMOVE)
         watch_forget(self->watch, fd);
     else
-        (void)watch_fd(self->watch, fd, what & CURL_POLL_IN, what & CURL_POLL_OUT);
+        (void)watch_fd(self->watch, fd, tag, what & CURL_POLL_IN, what & CURL_POLL_OUT);
     return 0;
 }
 
 static int fetch_on_timer(CURLM *multi, long timeout_ms, void *arg)
 {
     (void)multi;
-    fetch_t *self = arg;
-    watch_timer(self->watch, timeout_ms);
+    struct fetch_shard *shard = arg;
+    shard->due_ms = timeout_ms < 0 ? INT64_MAX : ald_clock_now().mono_ms + timeout_ms;
     return 0;
 }
 
@@ -100,39 +104,20 @@ static int fetch_on_request(void *arg, char *peer, char *local, int peer_port, i
 static size_t fetch_on_header(char *data, size_t size, size_t count, void *arg)
 {
     struct fetch_call *call = arg;
-    size_t len = size * count;
-    call->header_bytes += len;
-    call->too_big = call->too_big || call->header_bytes > FETCH_HEADER_MAX;
-    if (len > 5 && memcmp(data, "HTTP/", 5) == 0)
-        call->head_whole = false;
-    if (len > 0 && len <= 2 && data[len - 1] == '\n')
-        call->head_whole = true;
-    return call->too_big ? 0 : len;
+    return reply_take_header(&call->reply, data, size * count) ? size * count : 0;
 }
 
 static size_t fetch_on_body(char *data, size_t size, size_t count, void *arg)
 {
     struct fetch_call *call = arg;
-    fetch_t *self = call->owner;
-    size_t len = size * count;
-    size_t room = call->body.max - call->body.len;
-    size_t all_room = self->options.max_held_bytes - self->held_bytes;
-    call->crowded = len > all_room;
-    if (call->crowded)
-        return 0;
-    call->too_big = len > room;
-    size_t taken = call->too_big ? room : len;
-    ald_buf_put(&call->body, data, taken);
-    self->held_bytes += taken;
-    return call->too_big ? 0 : len;
+    bool ok = reply_take_body(&call->reply, &call->owner->budget, data, size * count);
+    return ok ? size * count : 0;
 }
-
-/* ---- calls ---- */
 
 static void fetch_call_free(struct fetch_call *call)
 {
     curl_easy_cleanup(call->easy);
-    ald_buf_free(&call->body);
+    reply_free(&call->reply);
     ald_buf_free(&call->post);
     free(call);
 }
@@ -154,8 +139,9 @@ static bool fetch_call_setup(struct fetch_call *call)
     FETCH_SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     FETCH_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     FETCH_SET(CURLOPT_ACCEPT_ENCODING, NULL);
-    FETCH_SET(CURLOPT_USERAGENT, "aldaba/" ALD_VERSION);
+    FETCH_SET(CURLOPT_USERAGENT, "aldaba/" ALDABA_VERSION);
     FETCH_SET(CURLOPT_HTTPHEADER, self->headers);
+    FETCH_SET(CURLOPT_SHARE, self->share);
     FETCH_SET(CURLOPT_BUFFERSIZE, 8192L);
     FETCH_SET(CURLOPT_LOW_SPEED_LIMIT, (long)FETCH_LOW_SPEED);
     FETCH_SET(CURLOPT_OPENSOCKETFUNCTION, fetch_on_open);
@@ -177,7 +163,7 @@ static struct fetch_call *fetch_call_new(fetch_t *self)
     call->owner = self;
     call->easy = curl_easy_init();
     ALD_ASSERT(call->easy && fetch_call_setup(call));
-    ald_buf_init(&call->body, 0);
+    reply_init(&call->reply);
     ald_buf_init(&call->post, FETCH_POST_MAX);
     return call;
 }
@@ -185,12 +171,10 @@ static struct fetch_call *fetch_call_new(fetch_t *self)
 static struct fetch_call *fetch_call_take(fetch_t *self)
 {
     struct fetch_call *call = self->spare;
-    if (call) {
+    if (call)
         self->spare = call->next;
-        self->spares--;
-    } else {
+    else
         call = fetch_call_new(self);
-    }
     call->prev = NULL;
     call->next = self->calls;
     if (call->next)
@@ -203,9 +187,11 @@ static struct fetch_call *fetch_call_take(fetch_t *self)
 static void fetch_call_unlink(struct fetch_call *call)
 {
     fetch_t *self = call->owner;
-    if (call->in_multi)
-        curl_multi_remove_handle(self->multi, call->easy);
-    call->in_multi = false;
+    if (call->shard) {
+        curl_multi_remove_handle(call->shard->multi, call->easy);
+        call->shard->under_way--;
+        call->shard = NULL;
+    }
     gate_leave(self->gate, &call->entry);
     *(call->prev ? &call->prev->next : &self->calls) = call->next;
     if (call->next)
@@ -216,31 +202,18 @@ static void fetch_call_unlink(struct fetch_call *call)
 static void fetch_call_give_back(struct fetch_call *call)
 {
     fetch_t *self = call->owner;
-    self->held_bytes -= call->body.len;
-    ald_buf_reset(&call->body);
-    if (self->spares >= FETCH_SPARE_MAX) {
-        fetch_call_free(call);
-        return;
-    }
-    if (call->body.cap > FETCH_KEEP_MAX)
-        ald_buf_free(&call->body);
+    reply_end(&call->reply, &self->budget);
     call->next = self->spare;
     self->spare = call;
-    self->spares++;
 }
-
-/* ---- ends ---- */
 
 /* Why there is no whole answer; NULL: there is one. Fixed sentences: libcurl's own error buffer may
  * name what was asked for. */
 static const char *fetch_reason(const struct fetch_call *call, CURLcode rc)
 {
-    if (rc == CURLE_OK)
-        return call->head_whole ? NULL : "the answer was cut off in its headers";
-    if (call->too_big)
-        return "the answer is too big";
-    if (call->crowded)
-        return "too many bytes of other answers are under way";
+    const char *fault = reply_fault(&call->reply);
+    if (rc == CURLE_OK || (rc == CURLE_WRITE_ERROR && fault))
+        return fault;
     if (rc == CURLE_OPERATION_TIMEDOUT)
         return call->left ? "no whole answer within the time limit"
                           : "not connected within the time limit";
@@ -259,7 +232,7 @@ static void fetch_end(struct fetch_call *call, const char *error)
         .left = call->left,
         .answered = !error,
         .status = call->left && status > 0 ? (unsigned)status : 0,
-        .body = ald_buf_span(&call->body),
+        .body = ald_buf_span(&call->reply.body),
         .content_type = ald_span_str(call->left && type ? type : ""),
         .error = error ? error : "",
         .took_ms = ald_clock_now().mono_ms - call->started_ms,
@@ -286,11 +259,11 @@ static void fetch_end_unresolved(struct fetch_call *call, const char *error)
     }
 }
 
-static void fetch_collect(fetch_t *self)
+static void fetch_collect(struct fetch_shard *shard)
 {
     CURLMsg *message = NULL;
     int rest = 0;
-    while ((message = curl_multi_info_read(self->multi, &rest))) {
+    while ((message = curl_multi_info_read(shard->multi, &rest))) {
         if (message->msg != CURLMSG_DONE)
             continue;
         CURLcode rc = message->data.result;
@@ -303,7 +276,14 @@ static void fetch_collect(fetch_t *self)
     }
 }
 
-/* ---- begins ---- */
+/* The first that has room: few requests stay together and find each other's connections. */
+static struct fetch_shard *fetch_shard_choose(fetch_t *self)
+{
+    size_t i = 0;
+    while (i + 1 < self->shard_count && self->shards[i].under_way >= FETCH_SHARD)
+        i++;
+    return &self->shards[i];
+}
 
 /* Begin a request whose turn at its host has come. */
 static void fetch_admit_one(struct fetch_call *call)
@@ -318,15 +298,17 @@ static void fetch_admit_one(struct fetch_call *call)
     curl_easy_setopt(call->easy, CURLOPT_TIMEOUT_MS, (long)left_ms);
     curl_easy_setopt(call->easy, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     curl_easy_setopt(call->easy, CURLOPT_LOW_SPEED_TIME, (long)(left_ms * 3 / 4 / 1000 + 1));
-    if (curl_multi_add_handle(self->multi, call->easy) == CURLM_OK)
-        call->in_multi = true;
-    else
+    struct fetch_shard *shard = fetch_shard_choose(self);
+    if (curl_multi_add_handle(shard->multi, call->easy) != CURLM_OK) {
         fetch_end(call, "libcurl refused the request");
+        return;
+    }
+    call->shard = shard;
+    shard->under_way++;
 }
 
-static void fetch_admit(void *arg)
+static void fetch_admit(fetch_t *self)
 {
-    fetch_t *self = arg;
     for (unsigned i = 0; i < FETCH_ADMIT; i++) {
         struct gate_entry *entry = gate_next(self->gate);
         if (!entry)
@@ -358,9 +340,8 @@ enum ald_rc fetch_start(fetch_t *self, const struct fetch_request *request)
     if (gate_host_of(ald_span_str(request->url), host) != ALD_OK)
         return ALD_INVALID;
     struct fetch_call *call = fetch_call_take(self);
-    call->body.max = request->max_bytes;
-    call->header_bytes = 0;
-    call->left = call->too_big = call->crowded = call->head_whole = false;
+    reply_begin(&call->reply, request->max_bytes);
+    call->left = false;
     call->done = request->done;
     call->arg = request->arg;
     call->started_ms = ald_clock_now().mono_ms;
@@ -375,42 +356,79 @@ enum ald_rc fetch_start(fetch_t *self, const struct fetch_request *request)
     return ALD_OK;
 }
 
-/* ---- the loop ---- */
-
 static void fetch_turn_timer(void *arg)
 {
     fetch_t *self = arg;
-    int running = 0;
-    curl_multi_socket_action(self->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    fetch_collect(self);
+    int64_t now_ms = ald_clock_now().mono_ms;
+    for (size_t i = 0; i < self->shard_count; i++) {
+        struct fetch_shard *shard = &self->shards[i];
+        if (shard->due_ms > now_ms)
+            continue;
+        int running = 0;
+        shard->due_ms = INT64_MAX; /* unless it says otherwise now */
+        curl_multi_socket_action(shard->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+        fetch_collect(shard);
+    }
 }
 
-static void fetch_turn_fd(void *arg, int fd, struct watch_ready ready)
+static void fetch_turn_fd(void *arg, int fd, unsigned tag, struct watch_ready ready)
 {
     fetch_t *self = arg;
+    struct fetch_shard *shard = &self->shards[tag];
     int running = 0;
     int what = (ready.in ? CURL_CSELECT_IN : 0) | (ready.out ? CURL_CSELECT_OUT : 0) |
                (ready.broken ? CURL_CSELECT_ERR : 0);
-    curl_multi_socket_action(self->multi, fd, what, &running);
-    fetch_collect(self);
+    curl_multi_socket_action(shard->multi, fd, what, &running);
+    fetch_collect(shard);
+}
+
+/* Begin what may begin, then set the timer for what libcurl waits for. */
+static void fetch_turn_end(void *arg)
+{
+    fetch_t *self = arg;
+    fetch_admit(self);
+    int64_t due_ms = INT64_MAX;
+    for (size_t i = 0; i < self->shard_count; i++) {
+        if (self->shards[i].due_ms < due_ms)
+            due_ms = self->shards[i].due_ms;
+    }
+    if (due_ms == INT64_MAX)
+        return;
+    int64_t after_ms = due_ms - ald_clock_now().mono_ms;
+    watch_timer(self->watch, after_ms > 0 ? after_ms : 0);
+}
+
+static bool fetch_shard_open(struct fetch_shard *shard, fetch_t *owner)
+{
+    *shard = (struct fetch_shard){.owner = owner, .multi = curl_multi_init(), .due_ms = INT64_MAX};
+    if (!shard->multi)
+        return false;
+    curl_multi_setopt(shard->multi, CURLMOPT_SOCKETFUNCTION, fetch_on_socket);
+    curl_multi_setopt(shard->multi, CURLMOPT_SOCKETDATA, shard);
+    curl_multi_setopt(shard->multi, CURLMOPT_TIMERFUNCTION, fetch_on_timer);
+    curl_multi_setopt(shard->multi, CURLMOPT_TIMERDATA, shard);
+    curl_multi_setopt(shard->multi, CURLMOPT_MAXCONNECTS, (long)FETCH_SHARD);
+    curl_multi_setopt(shard->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)FETCH_SHARD);
+    return true;
 }
 
 static enum ald_rc fetch_open(fetch_t *self, zloop_t *loop, struct ald_err *err)
 {
-    const struct watch_options watch = {
-        .self = self, .on_fd = fetch_turn_fd, .on_timer = fetch_turn_timer, .on_turn = fetch_admit};
+    const struct watch_options watch = {.self = self,
+                                        .on_fd = fetch_turn_fd,
+                                        .on_timer = fetch_turn_timer,
+                                        .on_turn = fetch_turn_end};
     enum ald_rc rc = watch_new(loop, &watch, &self->watch, err);
     if (rc != ALD_OK)
         return rc;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(self->multi = curl_multi_init()))
+    bool ok = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    for (size_t i = 0; i < self->shard_count; i++)
+        ok = ok && fetch_shard_open(&self->shards[i], self);
+    self->share = ok ? curl_share_init() : NULL;
+    if (!self->share)
         return ald_err_set(err, ALD_IO, "libcurl can't be initialised");
-    long max = (long)self->options.max_under_way;
-    curl_multi_setopt(self->multi, CURLMOPT_SOCKETFUNCTION, fetch_on_socket);
-    curl_multi_setopt(self->multi, CURLMOPT_SOCKETDATA, self);
-    curl_multi_setopt(self->multi, CURLMOPT_TIMERFUNCTION, fetch_on_timer);
-    curl_multi_setopt(self->multi, CURLMOPT_TIMERDATA, self);
-    curl_multi_setopt(self->multi, CURLMOPT_MAXCONNECTS, max);
-    curl_multi_setopt(self->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, max);
+    curl_share_setopt(self->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS);
+    curl_share_setopt(self->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     self->headers = curl_slist_append(NULL, "Expect:"); /* never wait for 100 Continue */
     return ALD_OK;
 }
@@ -422,6 +440,10 @@ enum ald_rc fetch_new(zloop_t *loop, const struct fetch_options *options, fetch_
     fetch_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);
     self->options = *options;
+    self->budget.max_bytes = options->max_held_bytes;
+    self->shard_count = (options->max_under_way + FETCH_SHARD - 1) / FETCH_SHARD;
+    self->shards = calloc(self->shard_count, sizeof *self->shards);
+    ALD_ASSERT(self->shards);
     const struct gate_limits limits = {.resolving = FETCH_RESOLVING,
                                        .under_way = options->per_host};
     self->gate = gate_new(&limits);
@@ -449,10 +471,13 @@ void fetch_destroy(fetch_t **self_p)
         self->spare = call->next;
         fetch_call_free(call);
     }
-    curl_multi_cleanup(self->multi);
+    for (size_t i = 0; i < self->shard_count; i++)
+        curl_multi_cleanup(self->shards[i].multi);
+    curl_share_cleanup(self->share);
     curl_slist_free_all(self->headers);
     watch_destroy(&self->watch);
     gate_destroy(&self->gate);
+    free(self->shards);
     curl_global_cleanup();
     free(self);
 }

@@ -34,8 +34,6 @@ struct jobs {
     uint64_t garbage;
 };
 
-/* ---- ready ---- */
-
 static void jobs_say(jobs_t *self)
 {
     zmsg_t *msg = zmsg_new();
@@ -93,8 +91,6 @@ static int jobs_tick(zloop_t *loop, int timer, void *arg)
     return 0;
 }
 
-/* ---- leases ---- */
-
 static void jobs_garbage(jobs_t *self, const char *what)
 {
     self->garbage++;
@@ -134,8 +130,6 @@ static int jobs_read(zloop_t *loop, zsock_t *sock, void *arg)
     }
     return 0;
 }
-
-/* ---- outcomes ---- */
 
 static void jobs_on_head(void *arg, struct msg_batch *head)
 {
@@ -200,8 +194,6 @@ void jobs_report(jobs_t *self, const struct msg_outcome *outcome)
     }
     ald_courier_flush(self->courier);
 }
-
-/* ---- life ---- */
 
 static enum ald_rc jobs_open(jobs_t *self, struct ald_err *err)
 {

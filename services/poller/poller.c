@@ -64,8 +64,6 @@ struct poller {
     int64_t abort_at_ms; /* monotonic */
 };
 
-/* ---- outcomes ---- */
-
 static void poller_say_load(poller_t *self)
 {
     size_t owed = jobs_owed(self->jobs);
@@ -108,8 +106,6 @@ static void poller_report_unsent(poller_t *self, const struct msg_lease *lease, 
     verdict_make_unsent(error, &outcome);
     poller_report(self, lease, &outcome);
 }
-
-/* ---- polls ---- */
 
 static void poller_begin_some(poller_t *self);
 
@@ -186,8 +182,6 @@ static void poller_begin_some(poller_t *self)
     self->begin_again = true;
 }
 
-/* ---- leases ---- */
-
 static void poller_on_lease(void *arg, const struct msg_lease *lease)
 {
     poller_t *self = arg;
@@ -218,8 +212,6 @@ static void poller_on_settled(void *arg)
 {
     poller_say_load(arg);
 }
-
-/* ---- life ---- */
 
 /* Requests under way within what the process may open: libzmq ends it when descriptors run out. */
 static size_t poller_bound(int64_t wanted)

@@ -19,7 +19,7 @@ struct watch_ready {
 
 struct watch_options {
     void *self; /* passed to the functions below */
-    void (*on_fd)(void *self, int fd, struct watch_ready ready);
+    void (*on_fd)(void *self, int fd, unsigned tag, struct watch_ready ready);
     void (*on_timer)(void *self);
     void (*on_turn)(void *self); /* after each round of the above */
 };
@@ -29,12 +29,13 @@ ALD_NODISCARD enum ald_rc watch_new(zloop_t *loop, const struct watch_options *o
                                     watch_t **out, struct ald_err *err);
 void watch_destroy(watch_t **self_p);
 
-/* Watch a descriptor for these, from now on and in place of what it was watched for. False: the
- * system refuses. */
-bool watch_fd(watch_t *self, int fd, bool in, bool out);
+/* Watch a descriptor for these, from now on and in place of what it was watched for. tag comes back
+ * with its events. False: the system refuses. */
+bool watch_fd(watch_t *self, int fd, unsigned tag, bool in, bool out);
 void watch_forget(watch_t *self, int fd);
 
-/* Set the one timer; 0 is the loop's next turn, negative is never. */
-void watch_timer(watch_t *self, long after_ms);
+/* Have on_timer called after after_ms at the latest, 0 being the loop's next turn. It may be called
+ * sooner, for an earlier call of this; then whoever still waits asks again. */
+void watch_timer(watch_t *self, int64_t after_ms);
 
 #endif
