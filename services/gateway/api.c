@@ -1,0 +1,185 @@
+#include "services/gateway/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/base/text.h"
+#include "services/gateway/api_call.h"
+
+enum { API_KEPT = 1 << 20 }; /* a thread's buffers are given back beyond this */
+
+enum { API_OPEN = 1 }; /* no token needed */
+
+/* A segment {id} takes one segment of the path. */
+static const struct api_route {
+    const char *method;
+    const char *path;
+    api_route_fn *run;
+    unsigned flags;
+} API_ROUTES[] = {
+    {"POST", "/v1/tasks", api_task_make, 0},
+    {"GET", "/v1/tasks", api_task_list, 0},
+    {"GET", "/v1/tasks/{id}", api_task_show, 0},
+    {"GET", "/v1/tasks/{id}/result", api_task_result, 0},
+    {"POST", "/v1/tasks/{id}/cancel", api_task_cancel, 0},
+    {"POST", "/v1/tasks/{id}/attach", api_task_attach, 0},
+    {"GET", "/v1/events", api_events, 0},
+    {"GET", "/v1/dead-letters", api_letter_list, 0},
+    {"GET", "/v1/dead-letters/{id}", api_letter_show, 0},
+    {"POST", "/v1/dead-letters/{id}/replay", api_letter_replay, 0},
+    {"DELETE", "/v1/dead-letters/{id}", api_letter_drop, 0},
+    {"GET", "/v1/status", api_status, 0},
+    {"GET", "/v1/audit", api_audit, 0},
+    {"POST", "/v1/backup", api_backup, 0},
+    {"GET", "/healthz", api_alive, API_OPEN},
+    {"GET", "/readyz", api_ready, API_OPEN},
+    {"GET", "/metrics", api_metrics, 0},
+};
+
+static bool api_loopback(const char *listen)
+{
+    return strncmp(listen, "127.", 4) == 0;
+}
+
+enum ald_rc api_init(struct api *self, const struct ald_settings *settings, struct ald_err *err)
+{
+    self->settings = settings;
+    self->token_count = settings->gateway.tokens.count;
+    for (size_t i = 0; i < self->token_count; i++)
+        ald_sha256(ald_span_str(settings->gateway.tokens.item[i]), self->tokens[i]);
+    (void)snprintf(self->retry, sizeof self->retry, "Retry-After: %lld\r\n",
+                   (long long)((settings->gateway.retry_after_ms + 999) / 1000));
+    if (self->token_count == 0 && !api_loopback(settings->gateway.private))
+        return ald_err_set(err, ALD_INVALID,
+                           "gateway.private: %s is not a loopback address, and without "
+                           "gateway.tokens anybody could use the API",
+                           settings->gateway.private);
+    return ALD_OK;
+}
+
+void *api_worker_new(void *self)
+{
+    (void)self;
+    struct api_worker *worker = calloc(1, sizeof *worker);
+    ALD_ASSERT(worker);
+    ald_buf_init(&worker->body, API_BODY_MAX);
+    ald_buf_init(&worker->out, API_OUT_MAX);
+    return worker;
+}
+
+void api_worker_free(void *self, void *arg)
+{
+    (void)self;
+    struct api_worker *worker = arg;
+    ald_buf_free(&worker->body);
+    ald_buf_free(&worker->out);
+    free(worker);
+}
+
+/* The route's pattern against the path; fills the argument. */
+static bool api_matches(const char *pattern, const char *path, char *argument)
+{
+    argument[0] = '\0';
+    for (;;) {
+        size_t want = strcspn(pattern, "/");
+        size_t have = strcspn(path, "/");
+        if (strncmp(pattern, "{id}", want) == 0 && want > 0) {
+            if (have == 0 ||
+                ald_text_copy(argument, API_ARGUMENT_MAX, ald_span_of(path, have)) != ALD_OK)
+                return false;
+        } else if (want != have || strncmp(pattern, path, want) != 0) {
+            return false;
+        }
+        pattern += want;
+        path += have;
+        if (*pattern == '\0' || *path == '\0')
+            return *pattern == *path;
+        pattern++;
+        path++;
+    }
+}
+
+static bool api_allowed(const struct api *self, const struct http_request *request)
+{
+    static const char scheme[] = "Bearer ";
+    if (self->token_count == 0)
+        return true;
+    const char *header = http_header(request, "Authorization");
+    if (!header || strncmp(header, scheme, sizeof scheme - 1) != 0)
+        return false;
+    uint8_t digest[32];
+    ald_sha256(ald_span_str(header + sizeof scheme - 1), digest);
+    bool found = false;
+    for (size_t i = 0; i < self->token_count; i++)
+        found |= ald_equal_ct(digest, self->tokens[i], sizeof digest);
+    return found;
+}
+
+/* A page in a browser can send requests here, and a name that suddenly means 127.0.0.1 lets it read
+ * the answers. Programs send no Origin; and they know whom they talk to. */
+static bool api_from_foreign_page(const struct api *self, const struct http_request *request)
+{
+    if (strcmp(request->method, "GET") != 0 && http_header(request, "Origin"))
+        return true;
+    const char *host = http_header(request, "Host");
+    if (!host || self->token_count > 0)
+        return false;
+    struct ald_span name = ald_span_of(host, strcspn(host, ":"));
+    return !ald_span_eq_str(name, "localhost") && strspn(host, "0123456789.") != name.len;
+}
+
+static void api_dispatch(struct api_call *call)
+{
+    const struct http_request *request = call->request;
+    char allow[64] = "";
+    for (size_t i = 0; i < ALD_COUNT(API_ROUTES); i++) {
+        const struct api_route *route = &API_ROUTES[i];
+        if (!api_matches(route->path, request->path, call->argument))
+            continue;
+        if (strcmp(route->method, request->method) != 0) {
+            size_t at = strlen(allow);
+            (void)snprintf(allow + at, sizeof allow - at, "%s%s", at ? ", " : "", route->method);
+            continue;
+        }
+        if (!(route->flags & API_OPEN) && !api_allowed(call->api, request)) {
+            (void)http_answer(call->exchange, 401, "WWW-Authenticate: Bearer\r\n",
+                              ald_span_str(""));
+            return;
+        }
+        route->run(call);
+        return;
+    }
+    if (allow[0] == '\0') {
+        api_problem(call, 404, "There is no such route.");
+        return;
+    }
+    char extra[96];
+    (void)snprintf(extra, sizeof extra, "Allow: %s\r\n", allow);
+    (void)http_answer(call->exchange, 405, extra, ald_span_str(""));
+}
+
+static void api_renew(struct ald_buf *buf)
+{
+    ald_buf_reset(buf);
+    if (buf->cap <= API_KEPT)
+        return;
+    size_t max = buf->max;
+    ald_buf_free(buf);
+    ald_buf_init(buf, max);
+}
+
+void api_handle(void *arg, void *arg_worker, http_exchange_t *exchange)
+{
+    struct api_call call = {
+        .api = arg, .worker = arg_worker, .exchange = exchange, .request = http_request(exchange)};
+    if (api_from_foreign_page(call.api, call.request))
+        api_problem(&call, 403,
+                    "Requests for pages of other sites are refused: use the address of "
+                    "the listener, and send no Origin.");
+    else
+        api_dispatch(&call);
+    api_renew(&call.worker->body);
+    api_renew(&call.worker->out);
+}

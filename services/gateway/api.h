@@ -1,0 +1,44 @@
+/* api.h - the private listener: what programs and people ask of aldaba over HTTP.
+ *
+ * JSON in, JSON out; errors are application/problem+json. With gateway.tokens set every route but
+ * the probes wants one as a bearer token; without, the listener must be on loopback. Requests that
+ * change something are refused when a browser sends them for a foreign page.
+ *
+ * Threads: the listener's. The atomics of struct api are set by the loop.
+ */
+#ifndef ALD_GATEWAY_API_H
+#define ALD_GATEWAY_API_H
+
+#include <stdatomic.h>
+
+#include "common/config/settings.h"
+#include "services/gateway/caller.h"
+#include "services/gateway/http.h"
+#include "services/gateway/keyring.h"
+
+struct api {
+    const struct ald_settings *settings;
+    caller_t *caller;
+    keyring_t *keyring;
+    char base[ALD_ENDPOINT_MAX + 16];  /* of callback URLs, without a slash at the end */
+    uint8_t tokens[ALD_TEXTS_MAX][32]; /* SHA-256 of each */
+    size_t token_count;
+    char retry[48];     /* the header line Retry-After */
+    atomic_int waiters; /* threads in long polls and streams */
+    atomic_bool stopping;
+    atomic_bool welcomed; /* by the tracker, and it is there */
+    atomic_bool writable; /* the spool */
+    _Atomic int64_t spool_items;
+    _Atomic int64_t spool_oldest_ms;
+};
+
+/* Fill what follows from the settings. ALD_INVALID: the listener would be open to strangers. */
+ALD_NODISCARD enum ald_rc api_init(struct api *self, const struct ald_settings *settings,
+                                   struct ald_err *err);
+
+/* For struct http_options; self is a struct api. */
+void *api_worker_new(void *self);
+void api_worker_free(void *self, void *worker);
+void api_handle(void *self, void *worker, http_exchange_t *exchange);
+
+#endif

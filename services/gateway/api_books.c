@@ -1,0 +1,185 @@
+/* Status, the balance of the books, backup. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "services/gateway/api_call.h"
+#include "services/gateway/audit.h"
+#include "services/gateway/json_in.h"
+#include "services/gateway/json_view.h"
+#include "services/gateway/ledger.h"
+
+enum {
+    BOOKS_TRIES = 6, /* what moves while it is read is read again */
+    BOOKS_PAUSE_MS = 150,
+    BOOKS_BACKUP_MS = 600000
+};
+
+/* Add the figures of an answer. False: the daemon did not give any; *why says what it did. */
+static bool books_ask(struct api_call *call, const char *channel, const struct ald_schema *schema,
+                      void *msg, const char *group, struct audit *books, enum ald_rc *why)
+{
+    zmsg_t *answer = NULL;
+    struct msg_answer head;
+    struct msg_figure figure;
+    *why = caller_ask(call->api->caller, channel, schema, msg, API_WAIT_MS, &answer);
+    if (*why == ALD_OK &&
+        (!api_read(zmsg_first(answer), &MSG_ANSWER, &head) || strcmp(head.rc, "ok") != 0))
+        *why = ALD_IO;
+    for (zframe_t *frame = *why == ALD_OK ? zmsg_next(answer) : NULL; frame;
+         frame = zmsg_next(answer)) {
+        if (!api_read(frame, &MSG_FIGURE, &figure))
+            continue;
+        bool ours = strcmp(figure.group, "gateway") == 0;
+        audit_add(books, group ? group : ours ? "gateways" : NULL, &figure);
+    }
+    zmsg_destroy(&answer);
+    return *why == ALD_OK;
+}
+
+static void books_door(struct audit *books)
+{
+    static const struct {
+        enum ledger_count count;
+        const char *name;
+    } names[] = {
+        {LEDGER_ANSWERED, "answered"},
+        {LEDGER_ACKNOWLEDGED, "acknowledged"},
+        {LEDGER_SPOOLED, "spooled"},
+        {LEDGER_UNANSWERED, "unanswered"},
+        {LEDGER_REFUSED, "refused"},
+        {LEDGER_FORGED, "forged"},
+        {LEDGER_UNREADABLE, "unreadable"},
+        {LEDGER_OVERSIZED, "oversized"},
+        {LEDGER_CUT, "cut"},
+    };
+    for (size_t i = 0; i < ALD_COUNT(names); i++)
+        audit_add_value(books, "gateway", names[i].name, (int64_t)ledger_read(names[i].count));
+}
+
+static void books_spool(struct api_call *call, struct audit *books)
+{
+    struct api *api = call->api;
+    audit_add_value(books, "spool", "items", atomic_load(&api->spool_items));
+    audit_add_value(books, "spool", "oldest_ms", atomic_load(&api->spool_oldest_ms));
+    audit_add_value(books, "spool", "writable", atomic_load(&api->writable));
+}
+
+/* The figures as members of the object that is open, a group together wherever it came from. */
+static void books_view(struct json_out *out, const struct audit *books)
+{
+    struct view_figures view = {.out = out};
+    for (size_t i = 0; i < books->count; i++) {
+        const char *group = books->figures[i].group;
+        bool shown = false;
+        for (size_t k = 0; k < i && !shown; k++)
+            shown = strcmp(books->figures[k].group, group) == 0;
+        for (size_t k = i; k < books->count && !shown; k++)
+            if (strcmp(books->figures[k].group, group) == 0)
+                view_figure(&view, &books->figures[k]);
+        view_figures_end(&view);
+    }
+}
+
+void api_status(struct api_call *call)
+{
+    struct audit *books = calloc(1, sizeof *books);
+    ALD_ASSERT(books);
+    struct msg_status tracker = {0};
+    struct msg_status dlq = {0};
+    enum ald_rc why = ALD_OK;
+    bool tracker_there =
+        books_ask(call, ALD_CHANNEL_QUERY, &MSG_STATUS, &tracker, NULL, books, &why);
+    bool dlq_there = books_ask(call, ALD_CHANNEL_LETTERS, &MSG_STATUS, &dlq, "dlq", books, &why);
+    books_door(books);
+    books_spool(call, books);
+    struct json_out out = api_json(call);
+    json_out_object(&out, NULL);
+    json_out_array(&out, "away");
+    if (!tracker_there)
+        json_out_text(&out, NULL, "tracker");
+    if (!dlq_there)
+        json_out_text(&out, NULL, "dlq");
+    json_out_close_array(&out);
+    books_view(&out, books);
+    json_out_close_object(&out);
+    api_send(call, 200);
+    free(books);
+}
+
+static enum ald_rc books_read(struct api_call *call, bool deep, struct audit *books)
+{
+    struct msg_audit tracker = {.deep = deep};
+    struct msg_status dlq = {0};
+    enum ald_rc why = ALD_OK;
+    audit_clear(books);
+    if (!books_ask(call, ALD_CHANNEL_QUERY, &MSG_AUDIT, &tracker, NULL, books, &why))
+        return why;
+    if (!books_ask(call, ALD_CHANNEL_LETTERS, &MSG_STATUS, &dlq, "dlq", books, &why))
+        audit_say(books, "the dlq does not answer: open letters were not compared");
+    books_door(books);
+    books_spool(call, books);
+    audit_check(books);
+    return ALD_OK;
+}
+
+static void books_send(struct api_call *call, const struct audit *books)
+{
+    struct json_out out = api_json(call);
+    json_out_object(&out, NULL);
+    json_out_bool(&out, "balanced", books->problem_count == 0);
+    json_out_array(&out, "problems");
+    for (size_t i = 0; i < books->problem_count; i++)
+        json_out_text(&out, NULL, books->problems[i]);
+    json_out_close_array(&out);
+    books_view(&out, books);
+    json_out_close_object(&out);
+    api_send(call, 200);
+}
+
+/* The ledgers lie in several processes: a letter between two of them is in both for a moment. So a
+ * balance that fails is looked at again before it is told. */
+void api_audit(struct api_call *call)
+{
+    char deep[8];
+    bool is_deep = api_argument(call, "deep", deep, sizeof deep) && strcmp(deep, "0") != 0;
+    struct audit *books = calloc(1, sizeof *books);
+    ALD_ASSERT(books);
+    enum ald_rc rc = books_read(call, is_deep, books);
+    for (int i = 1; i < BOOKS_TRIES && rc == ALD_OK && books->problem_count > 0; i++) {
+        const struct timespec pause = {.tv_nsec = BOOKS_PAUSE_MS * 1000000L};
+        (void)nanosleep(&pause, NULL);
+        rc = books_read(call, false, books);
+    }
+    if (rc == ALD_OK)
+        books_send(call, books);
+    else
+        api_unasked(call, ALD_CHANNEL_QUERY, rc);
+    free(books);
+}
+
+void api_backup(struct api_call *call)
+{
+    struct msg_backup ask = {0};
+    struct msg_answer head;
+    zmsg_t *answer = NULL;
+    const struct json_in_field fields[] = {{"dir", JSON_IN_TEXT, ask.dir, sizeof ask.dir}};
+    struct ald_err err = {0};
+    if (!api_body(call))
+        return;
+    if (json_in_read(ald_buf_span(&call->worker->body), fields, ALD_COUNT(fields), &err) !=
+        ALD_OK) {
+        api_problem(call, 400, err.text);
+    } else if (ask.dir[0] != '/') {
+        api_problem(call, 400, "The member dir must be an absolute path.");
+    } else if (api_ask(call, ALD_CHANNEL_QUERY, &MSG_BACKUP, &ask, BOOKS_BACKUP_MS, &head,
+                       &answer)) {
+        struct json_out out = api_json(call);
+        json_out_object(&out, NULL);
+        json_out_text(&out, "dir", ask.dir);
+        json_out_text(&out, "detail", head.detail);
+        json_out_close_object(&out);
+        api_send(call, 200);
+    }
+    zmsg_destroy(&answer);
+}

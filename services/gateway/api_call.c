@@ -1,0 +1,174 @@
+#include "services/gateway/api_call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/config/form.h"
+#include "common/net/sock.h"
+
+static const char API_JSON[] = "Content-Type: application/json\r\nCache-Control: no-store\r\n";
+
+struct json_out api_json(struct api_call *call)
+{
+    ald_buf_reset(&call->worker->out);
+    return json_out_begin(&call->worker->out);
+}
+
+void api_send(struct api_call *call, unsigned status)
+{
+    struct ald_buf *out = &call->worker->out;
+    if (!ald_buf_ok(out)) {
+        api_problem(call, 500, "The answer is too large; ask for less.");
+        return;
+    }
+    ald_buf_put_byte(out, '\n');
+    (void)http_answer(call->exchange, status, API_JSON, ald_buf_span(out));
+}
+
+static const char *api_title(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        const char *title;
+    } titles[] = {
+        {400, "Bad request"},   {403, "Forbidden"}, {404, "Not found"},
+        {409, "Conflict"},      {410, "Gone"},      {413, "Too large"},
+        {422, "Unprocessable"}, {500, "Failed"},    {501, "Not implemented"},
+        {503, "Unavailable"},   {504, "No answer"},
+    };
+    for (size_t i = 0; i < ALD_COUNT(titles); i++)
+        if (titles[i].status == status)
+            return titles[i].title;
+    return "Error";
+}
+
+void api_problem(struct api_call *call, unsigned status, const char *detail)
+{
+    struct json_out out = api_json(call);
+    json_out_object(&out, NULL);
+    json_out_text(&out, "type", "about:blank");
+    json_out_text(&out, "title", api_title(status));
+    json_out_int(&out, "status", status);
+    json_out_text(&out, "detail", detail);
+    json_out_close_object(&out);
+    ald_buf_put_byte(out.buf, '\n');
+    char extra[128];
+    (void)snprintf(extra, sizeof extra, "Content-Type: application/problem+json\r\n%s",
+                   status == 503 ? call->api->retry : "");
+    (void)http_answer(call->exchange, status, extra, ald_buf_span(out.buf));
+}
+
+bool api_body(struct api_call *call)
+{
+    const struct http_sink sink = {.body = &call->worker->body, .max = API_BODY_MAX};
+    ald_buf_reset(&call->worker->body);
+    enum ald_rc rc = http_read(call->exchange, &sink);
+    if (rc == ALD_TOOBIG)
+        api_problem(call, 413, "The body is larger than 1 MiB.");
+    return rc == ALD_OK;
+}
+
+bool api_argument(struct api_call *call, const char *name, char *out, size_t cap)
+{
+    struct ald_span raw;
+    out[0] = '\0';
+    if (ald_form_find(call->request->query, name, &raw) != ALD_OK)
+        return false;
+    struct ald_buf text;
+    ald_buf_init(&text, API_BODY_MAX);
+    bool ok = ald_form_decode(raw, ALD_PLUS_SPACE, &text) == ALD_OK &&
+              ald_text_copy(out, cap, ald_buf_span(&text)) == ALD_OK;
+    ald_buf_free(&text);
+    return ok;
+}
+
+uint64_t api_number(struct api_call *call, const char *name, uint64_t fallback, uint64_t max)
+{
+    char text[24];
+    uint64_t value = fallback;
+    if (!api_argument(call, name, text, sizeof text) ||
+        ald_text_u64(ald_span_str(text), &value) != ALD_OK)
+        value = fallback;
+    return value < max ? value : max;
+}
+
+void api_refused(struct api_call *call, const char *word, const char *detail)
+{
+    static const struct {
+        const char *word;
+        unsigned status;
+        const char *sentence;
+    } words[] = {
+        {"notfound", 404, "There is no such thing."},
+        {"exists", 409, "There is one already."},
+        {"invalid", 400, "That is not allowed."},
+        {"conflict", 409, "That does not go with what is known."},
+        {"busy", 503, "Not now; try again."},
+        {"gone", 410, "It is gone."},
+        {"full", 503, "There is no room; try again later."},
+        {"io", 503, "The disk failed; try again later."},
+    };
+    for (size_t i = 0; i < ALD_COUNT(words); i++) {
+        if (strcmp(words[i].word, word) == 0) {
+            api_problem(call, words[i].status, detail[0] ? detail : words[i].sentence);
+            return;
+        }
+    }
+    api_problem(call, 500, detail[0] ? detail : "The daemon gave an answer that is not known.");
+}
+
+void api_unasked(struct api_call *call, const char *channel, enum ald_rc rc)
+{
+    char detail[128];
+    const char *who = strcmp(channel, ALD_CHANNEL_LETTERS) == 0 ? "dlq" : "tracker";
+    if (rc == ALD_TIMEOUT) {
+        (void)snprintf(detail, sizeof detail,
+                       "The %s was asked and has not answered; it may have done it.", who);
+        api_problem(call, 504, detail);
+    } else if (rc == ALD_TOOBIG || rc == ALD_INVALID) {
+        api_problem(call, 400, "A value is too long or not allowed.");
+    } else {
+        (void)snprintf(detail, sizeof detail, "The %s is away; nothing was done.", who);
+        api_problem(call, 503, rc == ALD_FULL ? "Too many questions at once; try again." : detail);
+    }
+}
+
+bool api_ask(struct api_call *call, const char *channel, const struct ald_schema *schema, void *msg,
+             int64_t wait_ms, struct msg_answer *head, zmsg_t **answer)
+{
+    enum ald_rc rc = caller_ask(call->api->caller, channel, schema, msg, wait_ms, answer);
+    if (rc != ALD_OK) {
+        api_unasked(call, channel, rc);
+        return false;
+    }
+    zframe_t *frame = zmsg_first(*answer);
+    if (ald_wire_decode(&MSG_ANSWER, head, ald_frame_span(frame)) != ALD_OK)
+        *head = (struct msg_answer){.rc = "io"};
+    if (strcmp(head->rc, "ok") == 0 || strcmp(head->rc, "exists") == 0)
+        return true;
+    api_refused(call, head->rc, head->detail);
+    zmsg_destroy(answer);
+    return false;
+}
+
+bool api_read(zframe_t *frame, const struct ald_schema *schema, void *msg)
+{
+    struct ald_span bytes = ald_frame_span(frame);
+    return ald_wire_is(schema, bytes) && ald_wire_decode(schema, msg, bytes) == ALD_OK;
+}
+
+bool api_wait_enter(struct api *api)
+{
+    if (atomic_load(&api->stopping))
+        return false;
+    if (atomic_fetch_add(&api->waiters, 1) < (int)api->settings->gateway.api_waiters)
+        return true;
+    (void)atomic_fetch_sub(&api->waiters, 1);
+    return false;
+}
+
+void api_wait_leave(struct api *api)
+{
+    (void)atomic_fetch_sub(&api->waiters, 1);
+}

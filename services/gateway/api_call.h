@@ -1,0 +1,75 @@
+/* api_call.h - one request to the API on its way, and what all routes do alike.
+ *
+ * A route reads its arguments, asks a daemon, and answers exactly once. api_ask and api_body answer
+ * by themselves when they fail.
+ */
+#ifndef ALD_GATEWAY_API_CALL_H
+#define ALD_GATEWAY_API_CALL_H
+
+#include "proto/channels.h"
+#include "proto/messages.h"
+#include "services/gateway/api.h"
+#include "services/gateway/json_out.h"
+
+enum {
+    API_BODY_MAX = 1 << 20,
+    API_OUT_MAX = 128 << 20,
+    API_ARGUMENT_MAX = 64,
+    API_WAIT_MS = 10000 /* for an answer of a daemon */
+};
+
+struct api_worker {
+    struct ald_buf body;
+    struct ald_buf out;
+};
+
+struct api_call {
+    struct api *api;
+    struct api_worker *worker;
+    http_exchange_t *exchange;
+    const struct http_request *request;
+    char argument[API_ARGUMENT_MAX]; /* what stood for {id} */
+};
+
+/* The routes; see the table in api.c. */
+typedef void api_route_fn(struct api_call *call);
+api_route_fn api_task_make, api_task_show, api_task_result, api_task_list, api_task_cancel,
+    api_task_attach;
+api_route_fn api_events;
+api_route_fn api_letter_list, api_letter_show, api_letter_replay, api_letter_drop;
+api_route_fn api_status, api_audit, api_backup;
+api_route_fn api_alive, api_ready, api_metrics;
+
+/* Answer with a problem. detail: a sentence. */
+void api_problem(struct api_call *call, unsigned status, const char *detail);
+/* Answer with worker->out as JSON. */
+void api_send(struct api_call *call, unsigned status);
+/* Begin JSON in worker->out. */
+struct json_out api_json(struct api_call *call);
+
+/* Read the body into worker->body. */
+ALD_NODISCARD bool api_body(struct api_call *call);
+
+/* A query argument, decoded. False: it is absent, or does not fit, then out is "". */
+bool api_argument(struct api_call *call, const char *name, char *out, size_t cap);
+/* The same as a number; fallback when it is absent or none, and never above max. */
+uint64_t api_number(struct api_call *call, const char *name, uint64_t fallback, uint64_t max);
+
+/* Ask and take the head of the answer. True: the daemon said `ok` (or `exists`); *answer is the
+ * caller's, its cursor on the head. False: a problem was answered. */
+ALD_NODISCARD bool api_ask(struct api_call *call, const char *channel,
+                           const struct ald_schema *schema, void *msg, int64_t wait_ms,
+                           struct msg_answer *head, zmsg_t **answer);
+/* Answer what an rc word of a daemon means; "" for the detail makes a sentence of its own. */
+void api_refused(struct api_call *call, const char *word, const char *detail);
+/* The same for what caller_ask returned. */
+void api_unasked(struct api_call *call, const char *channel, enum ald_rc rc);
+
+/* A frame of an answer as this message, borrowed from it. False: of another kind, or not sound. */
+bool api_read(zframe_t *frame, const struct ald_schema *schema, void *msg);
+
+/* May one more thread wait? True: leave again. */
+ALD_NODISCARD bool api_wait_enter(struct api *api);
+void api_wait_leave(struct api *api);
+
+#endif

@@ -1,0 +1,115 @@
+/* Probes, and the metrics of every daemon on one page. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/metrics.h"
+#include "common/base/text.h"
+#include "services/gateway/api_call.h"
+#include "services/gateway/metrics_merge.h"
+
+enum { HEALTH_ASK_MS = 1000, HEALTH_PAGE_MAX = 16 << 20, HEALTH_DAEMONS_MAX = 64 };
+
+void api_alive(struct api_call *call)
+{
+    (void)http_answer(call->exchange, 200, "Content-Type: text/plain\r\n", ald_span_str("alive\n"));
+}
+
+/* Could a callback that came now be kept? */
+static const char *health_why_not(struct api *api)
+{
+    if (atomic_load(&api->stopping))
+        return "stopping\n";
+    if (!keyring_known(api->keyring))
+        return "the tracker has not told the callback keys yet\n";
+    if (!atomic_load(&api->welcomed) && !atomic_load(&api->writable))
+        return "the tracker is away and the spool can't be written\n";
+    return NULL;
+}
+
+void api_ready(struct api_call *call)
+{
+    const char *why = health_why_not(call->api);
+    (void)http_answer(call->exchange, why ? 503 : 200, "Content-Type: text/plain\r\n",
+                      ald_span_str(why ? why : "ready\n"));
+}
+
+/* Does somebody listen on this socket? A daemon that was killed leaves its file behind. */
+static bool health_lives(const char *run, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int n = snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", run, name);
+    if (n < 0 || (size_t)n >= sizeof address.sun_path)
+        return false;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    bool lives = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    close(fd);
+    return lives;
+}
+
+static void health_ask(struct api_call *call, const char *channel, metrics_merge_t *pages)
+{
+    struct msg_control ask = {.what = "metrics"};
+    struct msg_blob blob;
+    zmsg_t *answer = NULL;
+    if (caller_ask(call->api->caller, channel, &MSG_CONTROL, &ask, HEALTH_ASK_MS, &answer) ==
+        ALD_OK) {
+        (void)zmsg_first(answer);
+        zframe_t *frame = zmsg_next(answer);
+        const char *name = channel + strlen(ALD_CHANNEL_CONTROL) + 1;
+        char svc[32];
+        ald_text_cut(svc, sizeof svc, ald_span_of(name, strcspn(name, "-")));
+        if (frame && api_read(frame, &MSG_BLOB, &blob))
+            metrics_merge_add(pages, svc, name, blob.bytes);
+    }
+    zmsg_destroy(&answer);
+}
+
+static bool health_is_other(const char *name)
+{
+    static const char prefix[] = ALD_CHANNEL_CONTROL "-";
+    size_t len = strlen(name);
+    for (size_t i = 0; i < len; i++)
+        if (name[i] == '"' || name[i] == '\\' || name[i] < 0x21 || name[i] > 0x7e)
+            return false;
+    return len < API_ARGUMENT_MAX && strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+           strcmp(name + sizeof prefix - 1, "gateway") != 0 && !strstr(name, ".lock");
+}
+
+static void health_ask_all(struct api_call *call, metrics_merge_t *pages)
+{
+    const char *run = call->api->settings->bus.run;
+    DIR *dir = opendir(run);
+    if (!dir)
+        return;
+    int asked = 0;
+    for (const struct dirent *entry = readdir(dir); entry && asked < HEALTH_DAEMONS_MAX;
+         entry = readdir(dir)) {
+        if (!health_is_other(entry->d_name) || !health_lives(run, entry->d_name))
+            continue;
+        health_ask(call, entry->d_name, pages);
+        asked++;
+    }
+    (void)closedir(dir);
+}
+
+void api_metrics(struct api_call *call)
+{
+    struct ald_buf own;
+    ald_buf_init(&own, HEALTH_PAGE_MAX);
+    metrics_merge_t *pages = metrics_merge_new();
+    ald_metrics_write(&own);
+    metrics_merge_add(pages, "gateway", "gateway", ald_buf_span(&own));
+    health_ask_all(call, pages);
+    ald_buf_reset(&call->worker->out);
+    metrics_merge_write(pages, &call->worker->out);
+    (void)http_answer(call->exchange, 200, "Content-Type: text/plain; version=0.0.4\r\n",
+                      ald_buf_span(&call->worker->out));
+    metrics_merge_destroy(&pages);
+    ald_buf_free(&own);
+}

@@ -1,0 +1,282 @@
+/* Tasks over HTTP: register, reserve, look, wait, list, cancel, attach. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/base/ident.h"
+#include "common/base/text.h"
+#include "services/gateway/api_call.h"
+#include "services/gateway/json_in.h"
+#include "services/gateway/json_view.h"
+
+enum {
+    TASKS_LIMIT = 100,
+    TASKS_LIMIT_MAX = 1000,
+    TASKS_WAIT_MAX_MS = 60000,
+    TASKS_GRACE_MS = 5000 /* an answer may come this long after the wait that was asked for */
+};
+
+/* The path's id; answers 404 when it is none. */
+static bool tasks_id(struct api_call *call, uint64_t *id)
+{
+    if (ald_task_id_parse(ald_span_str(call->argument), id) == ALD_OK)
+        return true;
+    api_problem(call, 404, "There is no such task: an id is a decimal number.");
+    return false;
+}
+
+static bool tasks_view(zmsg_t *answer, struct msg_task_view *view)
+{
+    (void)zmsg_first(answer); /* the head */
+    for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
+        if (api_read(frame, &MSG_TASK_VIEW, view))
+            return true;
+    return false;
+}
+
+static void tasks_timeline(struct json_out *out, zmsg_t *answer)
+{
+    struct msg_note note;
+    json_out_array(out, "timeline");
+    (void)zmsg_first(answer);
+    for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
+        if (api_read(frame, &MSG_NOTE, &note))
+            view_note(out, &note);
+    json_out_close_array(out);
+}
+
+/* Answer with the task that the answer holds. */
+static void tasks_send(struct api_call *call, zmsg_t *answer, unsigned status)
+{
+    struct msg_task_view view;
+    if (!tasks_view(answer, &view)) {
+        api_problem(call, 500, "The tracker's answer holds no task.");
+        return;
+    }
+    struct json_out out = api_json(call);
+    json_out_object(&out, NULL);
+    view_task(&out, &view, call->api->base);
+    tasks_timeline(&out, answer);
+    json_out_close_object(&out);
+    api_send(call, status);
+}
+
+/* ---- POST /v1/tasks ---- */
+
+static bool tasks_key(struct api_call *call, struct msg_register *ask)
+{
+    const char *key = http_header(call->request, "Idempotency-Key");
+    if (!key)
+        return true;
+    for (const char *at = key; *at != '\0'; at++) {
+        if (*at < 0x21 || *at > 0x7e) {
+            api_problem(call, 400, "The Idempotency-Key must be printable ASCII without spaces.");
+            return false;
+        }
+    }
+    if (key[0] == '\0' || ald_text_copy(ask->key, sizeof ask->key, ald_span_str(key)) != ALD_OK) {
+        api_problem(call, 400, "The Idempotency-Key must have 1 to 128 characters.");
+        return false;
+    }
+    ald_sha256_hex(ald_buf_span(&call->worker->body), ask->digest);
+    return true;
+}
+
+static bool tasks_read(struct api_call *call, struct msg_register *ask)
+{
+    bool params = false;
+    const struct json_in_field fields[] = {
+        {"provider", JSON_IN_TEXT, ask->provider, sizeof ask->provider},
+        {"provider_id", JSON_IN_TEXT, ask->provider_id, sizeof ask->provider_id},
+        {"params", JSON_IN_SEEN, &params, 0},
+        {"meta", JSON_IN_TEXT, ask->meta, sizeof ask->meta},
+        {"stale_after", JSON_IN_DURATION, &ask->stale_after_ms, 0},
+        {"give_up_after", JSON_IN_DURATION, &ask->give_up_after_ms, 0},
+    };
+    struct ald_err err = {0};
+    if (json_in_read(ald_buf_span(&call->worker->body), fields, ALD_COUNT(fields), &err) !=
+        ALD_OK) {
+        api_problem(call, 400, err.text);
+        return false;
+    }
+    if (params) {
+        api_problem(call, 501,
+                    "Submitting through aldaba is not part of this version: reserve a "
+                    "task without params, submit it yourself with its callback_url, and "
+                    "attach the provider's id.");
+        return false;
+    }
+    if (ask->provider[0] == '\0') {
+        api_problem(call, 400, "The member provider is missing.");
+        return false;
+    }
+    return true;
+}
+
+void api_task_make(struct api_call *call)
+{
+    struct msg_register ask = {0};
+    if (!api_body(call) || !tasks_read(call, &ask) || !tasks_key(call, &ask))
+        return;
+    zmsg_t *answer = NULL;
+    enum ald_rc rc =
+        caller_ask(call->api->caller, ALD_CHANNEL_QUERY, &MSG_REGISTER, &ask, API_WAIT_MS, &answer);
+    struct msg_answer head;
+    if (rc != ALD_OK) {
+        api_unasked(call, ALD_CHANNEL_QUERY, rc);
+    } else if (!api_read(zmsg_first(answer), &MSG_ANSWER, &head)) {
+        api_refused(call, "io", "");
+    } else if (strcmp(head.rc, "ok") == 0) {
+        tasks_send(call, answer, 202);
+    } else if (strcmp(head.rc, "exists") == 0) {
+        tasks_send(call, answer, 200);
+    } else if (strcmp(head.rc, "conflict") == 0) {
+        api_problem(call, 422,
+                    head.detail[0] ? head.detail
+                                   : "This Idempotency-Key was used for another request.");
+    } else {
+        api_refused(call, head.rc, head.detail);
+    }
+    zmsg_destroy(&answer);
+}
+
+/* ---- one task ---- */
+
+static int64_t tasks_wait_ms(struct api_call *call)
+{
+    char text[32];
+    uint64_t seconds = 0;
+    int64_t ms = 0;
+    if (!api_argument(call, "wait", text, sizeof text))
+        return 0;
+    if (ald_text_u64(ald_span_str(text), &seconds) == ALD_OK)
+        ms = seconds > TASKS_WAIT_MAX_MS / 1000 ? TASKS_WAIT_MAX_MS : (int64_t)seconds * 1000;
+    else if (ald_text_duration_ms(ald_span_str(text), &ms) != ALD_OK)
+        ms = 0;
+    return ms < TASKS_WAIT_MAX_MS ? ms : TASKS_WAIT_MAX_MS;
+}
+
+/* Ask for the task; without a place to wait its present state is given at once. */
+static bool tasks_get(struct api_call *call, int64_t wait_ms, zmsg_t **answer)
+{
+    struct msg_get ask = {0};
+    struct msg_answer head;
+    if (!tasks_id(call, &ask.task))
+        return false;
+    bool waits = wait_ms > 0 && api_wait_enter(call->api);
+    ask.wait_ms = waits ? wait_ms : 0;
+    int64_t limit_ms = waits ? wait_ms + TASKS_GRACE_MS : API_WAIT_MS;
+    bool ok = api_ask(call, ALD_CHANNEL_QUERY, &MSG_GET, &ask, limit_ms, &head, answer);
+    if (waits)
+        api_wait_leave(call->api);
+    return ok;
+}
+
+void api_task_show(struct api_call *call)
+{
+    zmsg_t *answer = NULL;
+    if (tasks_get(call, tasks_wait_ms(call), &answer))
+        tasks_send(call, answer, 200);
+    zmsg_destroy(&answer);
+}
+
+static void tasks_send_result(struct api_call *call, const struct msg_task_view *view)
+{
+    char extra[256];
+    if (strcmp(view->state, "done") != 0 && view->result.len == 0) {
+        api_problem(call, 404, "The task has no result.");
+        return;
+    }
+    (void)snprintf(extra, sizeof extra, "Content-Type: %s\r\nCache-Control: no-store\r\n",
+                   view->result_json ? "application/json" : "application/octet-stream");
+    (void)http_answer(call->exchange, 200, extra, view->result);
+}
+
+void api_task_result(struct api_call *call)
+{
+    zmsg_t *answer = NULL;
+    struct msg_task_view view;
+    if (!tasks_get(call, tasks_wait_ms(call), &answer))
+        return;
+    if (tasks_view(answer, &view))
+        tasks_send_result(call, &view);
+    else
+        api_problem(call, 500, "The tracker's answer holds no task.");
+    zmsg_destroy(&answer);
+}
+
+/* Nothing is read from a body that needs none, but it may be an empty object. */
+static bool tasks_empty(struct api_call *call)
+{
+    struct ald_err err = {0};
+    if (!api_body(call))
+        return false;
+    if (json_in_read(ald_buf_span(&call->worker->body), NULL, 0, &err) == ALD_OK)
+        return true;
+    api_problem(call, 400, err.text);
+    return false;
+}
+
+void api_task_cancel(struct api_call *call)
+{
+    struct msg_cancel ask = {0};
+    struct msg_answer head;
+    zmsg_t *answer = NULL;
+    if (tasks_empty(call) && tasks_id(call, &ask.task) &&
+        api_ask(call, ALD_CHANNEL_QUERY, &MSG_CANCEL, &ask, API_WAIT_MS, &head, &answer))
+        tasks_send(call, answer, 200);
+    zmsg_destroy(&answer);
+}
+
+void api_task_attach(struct api_call *call)
+{
+    struct msg_attach ask = {0};
+    struct msg_answer head;
+    zmsg_t *answer = NULL;
+    struct ald_err err = {0};
+    const struct json_in_field fields[] = {
+        {"provider_id", JSON_IN_TEXT, ask.provider_id, sizeof ask.provider_id}};
+    if (!api_body(call) || !tasks_id(call, &ask.task))
+        return;
+    if (json_in_read(ald_buf_span(&call->worker->body), fields, ALD_COUNT(fields), &err) != ALD_OK)
+        api_problem(call, 400, err.text);
+    else if (ask.provider_id[0] == '\0')
+        api_problem(call, 400, "The member provider_id is missing.");
+    else if (api_ask(call, ALD_CHANNEL_QUERY, &MSG_ATTACH, &ask, API_WAIT_MS, &head, &answer))
+        tasks_send(call, answer, 200);
+    zmsg_destroy(&answer);
+}
+
+/* ---- GET /v1/tasks ---- */
+
+void api_task_list(struct api_call *call)
+{
+    struct msg_list ask = {0};
+    struct msg_answer head;
+    zmsg_t *answer = NULL;
+    (void)api_argument(call, "state", ask.state, sizeof ask.state);
+    (void)api_argument(call, "provider", ask.provider, sizeof ask.provider);
+    (void)api_argument(call, "q", ask.q, sizeof ask.q);
+    (void)api_argument(call, "cursor", ask.cursor, sizeof ask.cursor);
+    ask.since_ms = (int64_t)api_number(call, "since", 0, INT64_C(1) << 52);
+    ask.until_ms = (int64_t)api_number(call, "until", 0, INT64_C(1) << 52);
+    ask.limit = api_number(call, "limit", TASKS_LIMIT, TASKS_LIMIT_MAX);
+    if (!api_ask(call, ALD_CHANNEL_QUERY, &MSG_LIST, &ask, API_WAIT_MS, &head, &answer))
+        return;
+    struct json_out out = api_json(call);
+    struct msg_task_view view;
+    json_out_object(&out, NULL);
+    json_out_array(&out, "tasks");
+    for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
+        if (!api_read(frame, &MSG_TASK_VIEW, &view))
+            continue;
+        json_out_object(&out, NULL);
+        view_task(&out, &view, call->api->base);
+        json_out_close_object(&out);
+    }
+    json_out_close_array(&out);
+    json_out_text(&out, "cursor", head.cursor);
+    json_out_close_object(&out);
+    api_send(call, 200);
+    zmsg_destroy(&answer);
+}

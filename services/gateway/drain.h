@@ -1,0 +1,55 @@
+/* drain.h - the spool: callbacks that the tracker could not take in time go in, and out again to
+ * the tracker when it is back, in order, without anybody asking.
+ *
+ * An item leaves the spool only when the tracker has it on disk. It is sent again to a new run of
+ * the tracker, or after resend_after; never because time is short. What nobody vouches for is
+ * bounded by the profile's quota.
+ *
+ * After an I/O error nothing is stored until the spool has been opened again with its start-up
+ * protocol, which is tried each second. Threads: the loop's.
+ */
+#ifndef ALD_GATEWAY_DRAIN_H
+#define ALD_GATEWAY_DRAIN_H
+
+#include "common/config/profile.h"
+#include "common/config/settings.h"
+#include "common/net/courier.h"
+#include "common/store/spool.h"
+#include "services/gateway/item.h"
+
+typedef struct drain drain_t;
+
+/* Open the folder gateway.spool. Errors as ald_spool_open. */
+ALD_NODISCARD enum ald_rc drain_new(const struct ald_settings *settings,
+                                    const ald_profiles_t *profiles, drain_t **out,
+                                    struct ald_err *err);
+void drain_destroy(drain_t **self_p);
+
+/* Where drained items go. Items carry drain_tag(self) as their tag. */
+void drain_use(drain_t *self, ald_courier_t *courier);
+void *drain_tag(drain_t *self);
+
+ald_spool_t *drain_spool(drain_t *self);
+
+/* Store in one transaction; sets each item's end to ITEM_SPOOLED or ITEM_REFUSED by way of the
+ * array ends, which has count places. */
+void drain_store(drain_t *self, struct item *const *items, size_t count, int64_t now_wall_ms,
+                 enum item_end *ends);
+
+/* The tracker has decided on a number that may lie here, or wants it later. */
+void drain_acked(drain_t *self, const struct msg_ack *ack, int64_t now_mono_ms);
+/* A drained item got no answer in time; it stays. */
+void drain_late(drain_t *self, uint64_t num, int64_t now_mono_ms);
+/* A run of the tracker not met before: all that lies here may be sent to it. */
+void drain_fresh(drain_t *self, int64_t now_wall_ms);
+
+/* Forget what was acknowledged and send what may be sent. Often. */
+void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms);
+
+/* Age of the oldest item, 0 = empty. */
+int64_t drain_oldest_ms(const drain_t *self, int64_t now_wall_ms);
+void drain_stats(const drain_t *self, struct ald_spool_stats *out);
+/* Could something be stored now, as far as is known? */
+bool drain_writable(const drain_t *self);
+
+#endif

@@ -1,0 +1,273 @@
+#include "services/gateway/gateway.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/metrics.h"
+#include "common/base/text.h"
+#include "services/gateway/api.h"
+#include "services/gateway/door.h"
+#include "services/gateway/drain.h"
+#include "services/gateway/ledger.h"
+
+enum {
+    GATEWAY_TICK_MS = 50,
+    GATEWAY_KEEP_ALIVE_MS = 1000,
+    GATEWAY_API_KEEP_ALIVE_MS = 2000,
+    GATEWAY_API_TIMEOUT_MS = 10000
+};
+
+struct gateway {
+    ald_service_t *service;
+    int timer;
+    drain_t *drain;
+    keyring_t *keyring;
+    post_t *post;
+    caller_t *caller;
+    struct peer_rules peers;
+    struct door door;
+    struct api api;
+    http_t *public;
+    http_t *private;
+};
+
+static struct ald_metric gateway_spool_items = {.kind = ALD_GAUGE,
+                                                .name = "aldaba_gateway_spool_items",
+                                                .help = "Callbacks that wait in the spool."};
+static struct ald_metric gateway_spool_bytes = {.kind = ALD_GAUGE,
+                                                .name = "aldaba_gateway_spool_bytes",
+                                                .help = "Bytes of callbacks in the spool."};
+static struct ald_metric gateway_spool_oldest = {.kind = ALD_GAUGE_MS,
+                                                 .name = "aldaba_gateway_spool_oldest_seconds",
+                                                 .help =
+                                                     "Age of the oldest callback in the spool."};
+static struct ald_metric gateway_held = {.kind = ALD_GAUGE,
+                                         .name = "aldaba_gateway_intake_bytes",
+                                         .help = "Bytes of request bodies held in memory."};
+static struct ald_metric gateway_items = {.kind = ALD_GAUGE,
+                                          .name = "aldaba_gateway_under_way",
+                                          .help = "Callbacks that the tracker has not answered."};
+static struct ald_metric gateway_waiters = {.kind = ALD_GAUGE,
+                                            .name = "aldaba_gateway_api_waiters",
+                                            .help = "Long polls and event streams."};
+
+void gateway_measure(void *arg)
+{
+    gateway_t *self = *(gateway_t **)arg;
+    int64_t now_ms = ald_clock_now().wall_ms;
+    struct ald_spool_stats stats;
+    drain_stats(self->drain, &stats);
+    int64_t oldest_ms = drain_oldest_ms(self->drain, now_ms);
+    ald_metric_set(&gateway_spool_items, (int64_t)stats.items);
+    ald_metric_set(&gateway_spool_bytes, (int64_t)stats.bytes);
+    ald_metric_set(&gateway_spool_oldest, oldest_ms);
+    ald_metric_set(&gateway_held, (int64_t)post_held(self->post));
+    ald_metric_set(&gateway_items, (int64_t)post_items(self->post));
+    ald_metric_set(&gateway_waiters, atomic_load(&self->api.waiters));
+    atomic_store(&self->api.welcomed, post_welcomed(self->post));
+    atomic_store(&self->api.writable, drain_writable(self->drain));
+    atomic_store(&self->api.spool_items, (int64_t)stats.items);
+    atomic_store(&self->api.spool_oldest_ms, oldest_ms);
+}
+
+static int gateway_tick(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop;
+    (void)timer;
+    gateway_t *self = arg;
+    http_tick(self->public);
+    http_tick(self->private);
+    gateway_measure(&self);
+    return 0;
+}
+
+static void gateway_register(void)
+{
+    ledger_register();
+    struct ald_metric *const gauges[] = {&gateway_spool_items,  &gateway_spool_bytes,
+                                         &gateway_spool_oldest, &gateway_held,
+                                         &gateway_items,        &gateway_waiters};
+    for (size_t i = 0; i < ALD_COUNT(gauges); i++)
+        ald_metric_register(gauges[i]);
+}
+
+/* ---- start ---- */
+
+static enum ald_rc gateway_open(gateway_t *self, struct ald_err *err)
+{
+    const struct ald_settings *settings = ald_service_settings(self->service);
+    zloop_t *loop = ald_service_loop(self->service);
+    enum ald_rc rc = peer_rules_load(&settings->gateway.trusted_proxies, &self->peers, err);
+    if (rc == ALD_OK)
+        rc = api_init(&self->api, settings, err);
+    if (rc == ALD_OK)
+        rc = drain_new(settings, ald_service_profiles(self->service), &self->drain, err);
+    if (rc != ALD_OK)
+        return rc;
+    char keys[ALD_PATH_MAX + 32];
+    (void)snprintf(keys, sizeof keys, "%s/callback.keys", settings->gateway.spool);
+    self->keyring = keyring_new(keys);
+    const struct post_options options = {.settings = settings,
+                                         .instance = ald_service_instance(self->service),
+                                         .drain = self->drain,
+                                         .keyring = self->keyring};
+    rc = post_new(loop, &options, &self->post, err);
+    return rc == ALD_OK ? caller_new(loop, settings, &self->caller, err) : rc;
+}
+
+static void gateway_furnish(gateway_t *self)
+{
+    const struct ald_settings *settings = ald_service_settings(self->service);
+    self->api.caller = self->caller;
+    self->api.keyring = self->keyring;
+    self->door.keyring = self->keyring;
+    self->door.post = self->post;
+    memcpy(self->door.retry, self->api.retry, sizeof self->door.retry);
+    self->door.rules = (struct intake_rules){.profiles = ald_service_profiles(self->service),
+                                             .default_provider = settings->gateway.default_provider,
+                                             .peers = &self->peers,
+                                             .max_body = settings->gateway.max_body_bytes,
+                                             .max_item = settings->bus.max_item_bytes};
+}
+
+static enum ald_rc gateway_listen(gateway_t *self, struct ald_err *err)
+{
+    const struct ald_settings *settings = ald_service_settings(self->service);
+    const struct http_options door = {.listen = settings->gateway.public,
+                                      .threads = settings->gateway.threads,
+                                      .request_timeout_ms = settings->gateway.request_timeout_ms,
+                                      .keep_alive_ms = GATEWAY_KEEP_ALIVE_MS,
+                                      .self = &self->door,
+                                      .worker_new = door_worker_new,
+                                      .worker_free = door_worker_free,
+                                      .handle = door_handle};
+    const struct http_options api = {.listen = settings->gateway.private,
+                                     .threads = settings->gateway.api_threads,
+                                     .request_timeout_ms = GATEWAY_API_TIMEOUT_MS,
+                                     .keep_alive_ms = GATEWAY_API_KEEP_ALIVE_MS,
+                                     .self = &self->api,
+                                     .worker_new = api_worker_new,
+                                     .worker_free = api_worker_free,
+                                     .handle = api_handle};
+    enum ald_rc rc = http_start(&door, &self->public, err);
+    if (rc == ALD_OK)
+        rc = http_start(&api, &self->private, err);
+    return rc;
+}
+
+/* Where providers reach us: as told, else the public listener's own address. */
+static void gateway_base(gateway_t *self)
+{
+    const struct ald_settings *settings = ald_service_settings(self->service);
+    const char *url = settings->gateway.public_url;
+    const char *listen = settings->gateway.public;
+    char *base = self->api.base;
+    if (url[0] != '\0')
+        (void)snprintf(base, sizeof self->api.base, "%s", url);
+    else
+        (void)snprintf(base, sizeof self->api.base, "http://%.*s:%u",
+                       (int)(strrchr(listen, ':') - listen), listen, http_port(self->public));
+    size_t len = strlen(base);
+    if (len > 0 && base[len - 1] == '/')
+        base[len - 1] = '\0';
+}
+
+enum ald_rc gateway_start(void *arg, ald_service_t *service, struct ald_err *err)
+{
+    gateway_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
+    *(gateway_t **)arg = self;
+    self->service = service;
+    self->timer = -1;
+    gateway_register();
+    enum ald_rc rc = gateway_open(self, err);
+    if (rc != ALD_OK)
+        return rc;
+    gateway_furnish(self);
+    rc = gateway_listen(self, err);
+    if (rc != ALD_OK)
+        return rc;
+    gateway_base(self);
+    self->timer = zloop_timer(ald_service_loop(service), GATEWAY_TICK_MS, 0, gateway_tick, self);
+    return ALD_OK;
+}
+
+void gateway_ready(void *arg, char *out, size_t cap)
+{
+    const gateway_t *self = *(gateway_t **)arg;
+    (void)snprintf(out, cap, "public=%u private=%u", http_port(self->public),
+                   http_port(self->private));
+}
+
+bool gateway_healthy(void *arg, char *out, size_t cap)
+{
+    gateway_t *self = *(gateway_t **)arg;
+    const char *why = NULL;
+    if (!keyring_known(self->keyring))
+        why = "the tracker has not told the callback keys yet";
+    else if (!post_welcomed(self->post) && !drain_writable(self->drain))
+        why = "the tracker is away and the spool can't be written";
+    if (why)
+        ald_text_cut(out, cap, ald_span_str(why));
+    return why == NULL;
+}
+
+/* ---- stop ---- */
+
+/* Streams and waits end; callbacks that are under way still get their answer, and so do those that
+ * come while the listener closes. */
+void gateway_drain(void *arg)
+{
+    gateway_t *self = *(gateway_t **)arg;
+    atomic_store(&self->api.stopping, true);
+}
+
+bool gateway_drained(void *arg)
+{
+    const gateway_t *self = *(gateway_t **)arg;
+    struct ald_spool_stats stats;
+    drain_stats(self->drain, &stats);
+    return post_idle(self->post) && (stats.items == 0 || post_away(self->post));
+}
+
+static int gateway_left(const gateway_t *self)
+{
+    struct ald_spool_stats stats;
+    if (!self->drain)
+        return 0;
+    drain_stats(self->drain, &stats);
+    if (stats.items == 0)
+        return 0;
+    ald_log(ALD_WARN, "gateway.backlog",
+            "items=%llu dir=%s text=\"acknowledged callbacks lie here; they go to the tracker at "
+            "the next start\"",
+            (unsigned long long)stats.items,
+            ALD_Q(ald_service_settings(self->service)->gateway.spool));
+    return ALD_EXIT_AGAIN;
+}
+
+int gateway_stop(void *arg)
+{
+    gateway_t *self = *(gateway_t **)arg;
+    if (!self)
+        return 0;
+    if (self->timer >= 0)
+        (void)zloop_timer_end(ald_service_loop(self->service), self->timer);
+    if (self->post)
+        post_close(self->post);
+    if (self->caller)
+        caller_close(self->caller);
+    http_t **listeners[] = {&self->public, &self->private};
+    http_stop(listeners, ALD_COUNT(listeners));
+    int left = gateway_left(self);
+    post_destroy(&self->post);
+    caller_destroy(&self->caller);
+    drain_destroy(&self->drain);
+    keyring_destroy(&self->keyring);
+    free(self);
+    *(gateway_t **)arg = NULL;
+    return left;
+}

@@ -1,0 +1,524 @@
+#include "services/gateway/http.h"
+
+#include <civetweb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+
+enum {
+    HTTP_REQUEST_MAX = 320 * 1024, /* request line and headers: a query of 256 KiB passes */
+    HTTP_PIECE = 16 * 1024,        /* bytes of a body read at once */
+    HTTP_HEAD_MAX = 1024,          /* of an answer, without the extra lines */
+    HTTP_ONE_WRITE = 8 * 1024,     /* up to here head and body leave in one call */
+    HTTP_LINGER_BYTES = 64 << 20,  /* of an unread body, so that the client sees its answer */
+    HTTP_LINGER_MS = 1000,
+    HTTP_CUT_SIGNAL = SIGUSR1 /* ends the system call in which a late reader waits */
+};
+
+/* One thread of a listener. until_ms is guarded by lock, so that a signal never hits a thread that
+ * has gone on to something else. */
+struct http_worker {
+    struct http_worker *next;
+    http_t *http;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    int64_t until_ms; /* monotonic; 0 = it does not read */
+    void *own;
+};
+
+struct http {
+    struct http_options options;
+    struct mg_context *context;
+    pthread_mutex_t lock; /* of workers */
+    struct http_worker *workers;
+    unsigned port;
+};
+
+struct http_exchange {
+    struct mg_connection *connection;
+    struct http_worker *worker;
+    struct http_request request;
+    size_t declared; /* bytes of the body */
+    bool chunked;
+    bool read; /* the body was read whole */
+    bool head_only;
+    bool expects; /* the client waits for 100 Continue */
+    bool keep_alive_asked;
+    bool answered;
+    bool cut;                                     /* the body did not come: no answer */
+    struct http_header headers[HTTP_HEADERS_MAX]; /* not cleared */
+};
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->header_count; i++)
+        if (strcasecmp(request->headers[i].name, name) == 0)
+            return request->headers[i].value;
+    return NULL;
+}
+
+const struct http_request *http_request(const http_exchange_t *self)
+{
+    return &self->request;
+}
+
+/* ---- bodies ---- */
+
+static void http_watch(struct http_worker *worker, int64_t until_ms)
+{
+    (void)pthread_mutex_lock(&worker->lock);
+    worker->until_ms = until_ms;
+    (void)pthread_mutex_unlock(&worker->lock);
+}
+
+static enum ald_rc http_read_chunked(http_exchange_t *self, const struct http_sink *sink,
+                                     int64_t until_ms)
+{
+    char piece[HTTP_PIECE];
+    size_t total = 0;
+    for (;;) {
+        if (sink->hold && !sink->hold(sink->self, sizeof piece))
+            return ALD_FULL;
+        int n = mg_read(self->connection, piece, sizeof piece);
+        if (n < 0 || ald_clock_now().mono_ms >= until_ms)
+            return ALD_CLOSED;
+        if (n == 0)
+            return ALD_OK;
+        total += (size_t)n;
+        if (total > sink->max)
+            return ALD_TOOBIG;
+        ald_buf_put(sink->body, piece, (size_t)n);
+    }
+}
+
+static enum ald_rc http_read_declared(http_exchange_t *self, const struct http_sink *sink,
+                                      int64_t until_ms)
+{
+    char piece[HTTP_PIECE];
+    size_t left = self->declared;
+    while (left > 0) {
+        int n = mg_read(self->connection, piece, left < sizeof piece ? left : sizeof piece);
+        if (n <= 0 || (size_t)n > left)
+            return ALD_CLOSED;
+        left -= (size_t)n;
+        if (left > 0 && ald_clock_now().mono_ms >= until_ms)
+            return ALD_CLOSED;
+        ald_buf_put(sink->body, piece, (size_t)n);
+    }
+    return ALD_OK;
+}
+
+static void http_continue(http_exchange_t *self)
+{
+    static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (self->expects)
+        (void)mg_write(self->connection, line, sizeof line - 1);
+    self->expects = false;
+}
+
+enum ald_rc http_read(http_exchange_t *self, const struct http_sink *sink)
+{
+    ALD_ASSERT(!self->read);
+    if (!self->chunked && self->declared == 0) {
+        self->read = true;
+        return ALD_OK;
+    }
+    if (self->declared > sink->max)
+        return ALD_TOOBIG;
+    if (!self->chunked && sink->hold && !sink->hold(sink->self, self->declared))
+        return ALD_FULL;
+    http_continue(self);
+    int64_t until_ms = ald_clock_now().mono_ms + self->worker->http->options.request_timeout_ms;
+    http_watch(self->worker, until_ms);
+    enum ald_rc rc = self->chunked ? http_read_chunked(self, sink, until_ms)
+                                   : http_read_declared(self, sink, until_ms);
+    http_watch(self->worker, 0);
+    if (rc == ALD_OK && !ald_buf_ok(sink->body))
+        rc = ALD_TOOBIG;
+    self->read = rc == ALD_OK;
+    self->cut = rc == ALD_CLOSED;
+    return rc;
+}
+
+/* Take what the client still sends, within bounds: closing at once would reset the connection and
+ * the client might never see why it was refused. */
+static void http_linger(http_exchange_t *self)
+{
+    char piece[HTTP_PIECE];
+    size_t total = 0;
+    int64_t until_ms = ald_clock_now().mono_ms + HTTP_LINGER_MS;
+    http_watch(self->worker, until_ms);
+    while (total < HTTP_LINGER_BYTES && ald_clock_now().mono_ms < until_ms) {
+        int n = mg_read(self->connection, piece, sizeof piece);
+        if (n <= 0)
+            break;
+        total += (size_t)n;
+    }
+    http_watch(self->worker, 0);
+}
+
+void http_tick(http_t *self)
+{
+    int64_t now_ms = ald_clock_now().mono_ms;
+    (void)pthread_mutex_lock(&self->lock);
+    for (struct http_worker *w = self->workers; w; w = w->next) {
+        (void)pthread_mutex_lock(&w->lock);
+        if (w->until_ms != 0 && now_ms >= w->until_ms)
+            (void)pthread_kill(w->thread, HTTP_CUT_SIGNAL);
+        (void)pthread_mutex_unlock(&w->lock);
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+/* ---- answers ---- */
+
+static const char *http_reason(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        const char *text;
+    } reasons[] = {
+        {200, "OK"},
+        {202, "Accepted"},
+        {204, "No Content"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {410, "Gone"},
+        {413, "Content Too Large"},
+        {415, "Unsupported Media Type"},
+        {421, "Misdirected Request"},
+        {422, "Unprocessable Content"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {502, "Bad Gateway"},
+        {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+    };
+    for (size_t i = 0; i < ALD_COUNT(reasons); i++)
+        if (reasons[i].status == status)
+            return reasons[i].text;
+    return "Status";
+}
+
+static enum ald_rc http_put(http_exchange_t *self, const void *bytes, size_t len)
+{
+    const char *at = bytes;
+    while (len > 0) {
+        size_t piece = len < (1 << 20) ? len : (size_t)1 << 20;
+        int n = mg_write(self->connection, at, piece);
+        if (n < 0 || (size_t)n != piece)
+            return ALD_CLOSED;
+        at += piece;
+        len -= piece;
+    }
+    return ALD_OK;
+}
+
+enum ald_rc http_answer(http_exchange_t *self, unsigned status, const char *extra,
+                        struct ald_span body)
+{
+    ALD_ASSERT(!self->answered && !self->cut);
+    self->answered = true;
+    const char *connection = "";
+    if (!self->read)
+        connection = "Connection: close\r\n";
+    else if (self->keep_alive_asked)
+        connection = "Connection: keep-alive\r\n";
+    char out[HTTP_ONE_WRITE];
+    int n = snprintf(out, sizeof out, "HTTP/1.1 %u %s\r\nContent-Length: %zu\r\n%s%s\r\n", status,
+                     http_reason(status), body.len, connection, extra);
+    ALD_ASSERT(n > 0 && (size_t)n < sizeof out);
+    size_t len = (size_t)n;
+    if (self->head_only)
+        body.len = 0;
+    if (body.len > 0 && body.len <= sizeof out - len) {
+        memcpy(out + len, body.data, body.len);
+        len += body.len;
+        body.len = 0;
+    }
+    enum ald_rc rc = http_put(self, out, len);
+    return rc == ALD_OK ? http_put(self, body.data, body.len) : rc;
+}
+
+enum ald_rc http_begin(http_exchange_t *self, unsigned status, const char *extra)
+{
+    ALD_ASSERT(!self->answered && !self->cut);
+    self->answered = true;
+    self->read = false; /* the end of the connection is the end of the answer */
+    char out[HTTP_ONE_WRITE];
+    int n = snprintf(out, sizeof out, "HTTP/1.1 %u %s\r\nConnection: close\r\n%s\r\n", status,
+                     http_reason(status), extra);
+    ALD_ASSERT(n > 0 && (size_t)n < sizeof out);
+    return http_put(self, out, (size_t)n);
+}
+
+enum ald_rc http_write(http_exchange_t *self, struct ald_span bytes)
+{
+    return http_put(self, bytes.data, bytes.len);
+}
+
+/* ---- requests ---- */
+
+static bool http_length(const char *text, size_t *out)
+{
+    uint64_t value = 0;
+    if (ald_text_u64(ald_span_str(text), &value) != ALD_OK || value > INT64_MAX)
+        return false;
+    *out = (size_t)value;
+    return true;
+}
+
+/* Two programs that disagree on where a body ends can be made to see different requests; refuse
+ * whatever leaves a choice. */
+static bool http_framing(http_exchange_t *self)
+{
+    unsigned lengths = 0;
+    for (size_t i = 0; i < self->request.header_count; i++) {
+        const struct http_header *h = &self->headers[i];
+        if (strcasecmp(h->name, "Transfer-Encoding") == 0) {
+            if (self->chunked || strcasecmp(h->value, "chunked") != 0)
+                return false;
+            self->chunked = true;
+        } else if (strcasecmp(h->name, "Content-Length") == 0) {
+            if (++lengths > 1 || !http_length(h->value, &self->declared))
+                return false;
+        } else if (strcasecmp(h->name, "Expect") == 0) {
+            self->expects = strcasecmp(h->value, "100-continue") == 0;
+        } else if (strcasecmp(h->name, "Connection") == 0) {
+            self->keep_alive_asked = strcasecmp(h->value, "keep-alive") == 0;
+        }
+    }
+    return !(self->chunked && lengths > 0);
+}
+
+static void http_facts(http_exchange_t *self, const struct mg_request_info *info)
+{
+    int count = info->num_headers;
+    for (int i = 0; i < count && i < HTTP_HEADERS_MAX; i++)
+        self->headers[self->request.header_count++] = (struct http_header){
+            .name = info->http_headers[i].name, .value = info->http_headers[i].value};
+    self->request.headers = self->headers;
+    self->request.method = info->request_method;
+    self->request.path = info->local_uri_raw;
+    self->request.query = ald_span_str(info->query_string ? info->query_string : "");
+    self->request.peer = info->remote_addr;
+    self->head_only = strcmp(info->request_method, "HEAD") == 0;
+}
+
+static void http_end(http_exchange_t *self)
+{
+    if (self->answered && self->read)
+        return;
+    if (self->answered && !self->expects && !self->cut)
+        http_linger(self);
+    mg_disable_keep_alive(self->connection);
+}
+
+static int http_serve(struct mg_connection *connection)
+{
+    const struct mg_request_info *info = mg_get_request_info(connection);
+    struct http_worker *worker = mg_get_thread_pointer(connection);
+    struct http_exchange exchange;
+    memset(&exchange, 0, offsetof(struct http_exchange, headers));
+    exchange.connection = connection;
+    exchange.worker = worker;
+    http_facts(&exchange, info);
+    if (!http_framing(&exchange)) {
+        (void)http_answer(&exchange, 400, "",
+                          ald_span_str("the length of the body is not clear\n"));
+    } else {
+        const struct http_options *options = &worker->http->options;
+        exchange.read = !exchange.chunked && exchange.declared == 0;
+        options->handle(options->self, worker->own, &exchange);
+    }
+    http_end(&exchange);
+    return 200;
+}
+
+/* ---- listeners ---- */
+
+static void *http_thread_begin(const struct mg_context *context, int type)
+{
+    if (type != 1)
+        return NULL;
+    http_t *self = mg_get_user_data(context);
+    struct http_worker *worker = calloc(1, sizeof *worker);
+    ALD_ASSERT(worker);
+    worker->http = self;
+    worker->thread = pthread_self();
+    (void)pthread_mutex_init(&worker->lock, NULL);
+    worker->own = self->options.worker_new(self->options.self);
+    (void)pthread_mutex_lock(&self->lock);
+    worker->next = self->workers;
+    self->workers = worker;
+    (void)pthread_mutex_unlock(&self->lock);
+    return worker;
+}
+
+static void http_thread_end(const struct mg_context *context, int type, void *pointer)
+{
+    (void)context;
+    struct http_worker *worker = pointer;
+    if (type != 1 || !worker)
+        return;
+    http_t *self = worker->http;
+    (void)pthread_mutex_lock(&self->lock);
+    struct http_worker **at = &self->workers;
+    while (*at != worker)
+        at = &(*at)->next;
+    *at = worker->next;
+    (void)pthread_mutex_unlock(&self->lock);
+    self->options.worker_free(self->options.self, worker->own);
+    (void)pthread_mutex_destroy(&worker->lock);
+    free(worker);
+}
+
+static int http_log(const struct mg_connection *connection, const char *message)
+{
+    (void)connection;
+    ald_log(ALD_DEBUG, "http.library", "text=%s", ALD_Q(message));
+    return 1;
+}
+
+static void http_no_action(int number)
+{
+    (void)number;
+}
+
+/* Only digits and dots before the port: the library takes more (paths, redirects, TLS marks). */
+static bool http_listen_ok(const char *listen)
+{
+    const char *colon = strrchr(listen, ':');
+    uint64_t port = 0;
+    if (!colon || colon == listen || strspn(listen, "0123456789.") != (size_t)(colon - listen))
+        return false;
+    return ald_text_u64(ald_span_str(colon + 1), &port) == ALD_OK && port < 65536;
+}
+
+static enum ald_rc http_open(http_t *self, struct ald_err *err)
+{
+    char threads[24], timeout[24], keep_alive[24], request[24];
+    const struct http_options *o = &self->options;
+    (void)snprintf(threads, sizeof threads, "%lld", (long long)o->threads);
+    (void)snprintf(timeout, sizeof timeout, "%lld", (long long)o->request_timeout_ms);
+    (void)snprintf(keep_alive, sizeof keep_alive, "%lld", (long long)o->keep_alive_ms);
+    (void)snprintf(request, sizeof request, "%d", HTTP_REQUEST_MAX);
+    const char *options[] = {"listening_ports",
+                             o->listen,
+                             "num_threads",
+                             threads,
+                             "request_timeout_ms",
+                             timeout,
+                             "keep_alive_timeout_ms",
+                             keep_alive,
+                             "enable_keep_alive",
+                             "yes",
+                             "tcp_nodelay",
+                             "1",
+                             "max_request_size",
+                             request,
+                             "connection_queue",
+                             "256",
+                             "listen_backlog",
+                             "512",
+                             "decode_url",
+                             "no",
+                             "decode_query_string",
+                             "no",
+                             "enable_directory_listing",
+                             "no",
+                             "access_control_allow_origin",
+                             "",
+                             "access_control_allow_methods",
+                             "",
+                             "access_control_allow_headers",
+                             "",
+                             NULL};
+    const struct mg_callbacks callbacks = {.begin_request = http_serve,
+                                           .log_message = http_log,
+                                           .init_thread = http_thread_begin,
+                                           .exit_thread = http_thread_end};
+    struct mg_init_data init = {
+        .callbacks = &callbacks, .user_data = self, .configuration_options = options};
+    unsigned code = 0;
+    char text[200] = "";
+    struct mg_error_data error = {.code = &code, .text = text, .text_buffer_size = sizeof text};
+    self->context = mg_start2(&init, &error);
+    if (!self->context)
+        return ald_err_set(err, ALD_IO, "%s: cannot listen: %s", o->listen, text);
+    struct mg_server_port port;
+    if (mg_get_server_ports(self->context, 1, &port) == 1)
+        self->port = (unsigned)port.port;
+    return ALD_OK;
+}
+
+enum ald_rc http_start(const struct http_options *options, http_t **out, struct ald_err *err)
+{
+    *out = NULL;
+    if (!http_listen_ok(options->listen))
+        return ald_err_set(err, ALD_INVALID,
+                           "%s: not an IPv4 address and port such as 127.0.0.1:7780 (TLS ends at a "
+                           "proxy in front)",
+                           options->listen);
+    (void)mg_init_library(0);
+    struct sigaction action = {.sa_handler = http_no_action}; /* without SA_RESTART */
+    (void)sigaction(HTTP_CUT_SIGNAL, &action, NULL);
+    http_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
+    self->options = *options;
+    (void)pthread_mutex_init(&self->lock, NULL);
+    enum ald_rc rc = http_open(self, err);
+    if (rc != ALD_OK) {
+        (void)pthread_mutex_destroy(&self->lock);
+        free(self);
+        return rc;
+    }
+    *out = self;
+    return ALD_OK;
+}
+
+unsigned http_port(const http_t *self)
+{
+    return self->port;
+}
+
+static void *http_stop_one(void *arg)
+{
+    http_t *self = arg;
+    mg_stop(self->context);
+    (void)pthread_mutex_destroy(&self->lock);
+    free(self);
+    return NULL;
+}
+
+void http_stop(http_t **list[], size_t count)
+{
+    enum { STOP_MAX = 4 };
+    ALD_ASSERT(count <= STOP_MAX);
+    pthread_t threads[STOP_MAX];
+    size_t started = 0;
+    for (size_t i = 0; i < count; i++) {
+        http_t *self = *list[i];
+        *list[i] = NULL;
+        if (!self)
+            continue;
+        if (pthread_create(&threads[started], NULL, http_stop_one, self) == 0)
+            started++;
+        else
+            (void)http_stop_one(self);
+    }
+    for (size_t i = 0; i < started; i++)
+        (void)pthread_join(threads[i], NULL);
+}

@@ -1,0 +1,36 @@
+/* json_in.h - a small JSON object of a request, read into fields.
+ *
+ * Strict: unknown members, repeated ones, members of another type and texts that are too long are
+ * errors with a sentence. Pure; any thread.
+ */
+#ifndef ALD_GATEWAY_JSON_IN_H
+#define ALD_GATEWAY_JSON_IN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/guard.h"
+#include "common/base/rc.h"
+#include "common/base/span.h"
+
+enum json_in_kind {
+    JSON_IN_TEXT,     /* char[cap]; an integer is taken as its digits */
+    JSON_IN_DURATION, /* int64_t ms, from a text such as "45s" */
+    JSON_IN_BOOL,     /* bool */
+    JSON_IN_SEEN      /* bool: is there such a member, whatever it holds */
+};
+
+struct json_in_field {
+    const char *name;
+    enum json_in_kind kind;
+    void *out; /* unchanged when the member is absent */
+    size_t cap;
+};
+
+/* ALD_OK. ALD_MALFORMED: not a JSON object. ALD_INVALID: a member that is not allowed. err has the
+ * sentence. An empty body is an empty object. */
+ALD_NODISCARD enum ald_rc json_in_read(struct ald_span body, const struct json_in_field *fields,
+                                       size_t count, struct ald_err *err);
+
+#endif

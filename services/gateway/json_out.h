@@ -1,0 +1,41 @@
+/* json_out.h - JSON written piece by piece into a buffer, with raw values as they came.
+ *
+ * The caller opens and closes in pairs; commas, quotes and escapes are made here. Text that is not
+ * UTF-8 is written with replacement characters: who must keep the bytes writes them as base64.
+ * Numbers that can pass 2^53 are written as texts by whoever knows that they are ids. Pure.
+ */
+#ifndef ALD_GATEWAY_JSON_OUT_H
+#define ALD_GATEWAY_JSON_OUT_H
+
+#include "common/base/buf.h"
+
+enum { JSON_DEPTH_MAX = 16 };
+
+struct json_out {
+    struct ald_buf *buf;
+    unsigned depth;
+    bool begun[JSON_DEPTH_MAX]; /* something stands before at this depth */
+};
+
+struct json_out json_out_begin(struct ald_buf *buf);
+
+/* key NULL: an element of an array, or the whole document. */
+void json_out_object(struct json_out *out, const char *key);
+void json_out_array(struct json_out *out, const char *key);
+void json_out_close_object(struct json_out *out);
+void json_out_close_array(struct json_out *out);
+
+void json_out_text(struct json_out *out, const char *key, const char *value);
+void json_out_span(struct json_out *out, const char *key, struct ald_span value);
+void json_out_base64(struct json_out *out, const char *key, struct ald_span value);
+void json_out_int(struct json_out *out, const char *key, int64_t value);
+/* null when it is 0: a time that is not set. */
+void json_out_time(struct json_out *out, const char *key, int64_t ms);
+/* An id as text; "" for 0. */
+void json_out_id(struct json_out *out, const char *key, uint64_t id);
+void json_out_bool(struct json_out *out, const char *key, bool value);
+void json_out_null(struct json_out *out, const char *key);
+/* A value that is JSON already. */
+void json_out_raw(struct json_out *out, const char *key, struct ald_span value);
+
+#endif

@@ -1,0 +1,176 @@
+#include "services/gateway/json_view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/config/extract.h"
+#include "proto/words.h"
+
+/* Raw JSON goes into our own only when it is all that there is and sound. */
+static bool view_is_json(struct ald_span value)
+{
+    struct ald_json json;
+    struct ald_span tail;
+    return ald_json_scan(value, &json, &tail) == ALD_OK && tail.len == 0;
+}
+
+static void view_value(struct json_out *out, const char *key, const char *key_base64,
+                       struct ald_span value, bool is_json)
+{
+    if (is_json && view_is_json(value)) {
+        json_out_raw(out, key, ald_message_trim(value));
+    } else if (ald_text_utf8_ok(value)) {
+        json_out_span(out, key, value);
+    } else {
+        json_out_null(out, key);
+        json_out_base64(out, key_base64, value);
+    }
+}
+
+static bool view_ended(const char *word)
+{
+    enum ald_state state = ALD_STATE_ACCEPTED;
+    return ald_state_find(word, &state) && ald_state_ended(state);
+}
+
+static void view_callback_url(struct json_out *out, const struct msg_task_view *task,
+                              const char *base)
+{
+    char url[512];
+    if (task->token[0] == '\0')
+        return;
+    (void)snprintf(url, sizeof url, "%s/cb/%s/%s", base, task->provider, task->token);
+    json_out_text(out, "callback_url", url);
+}
+
+void view_task(struct json_out *out, const struct msg_task_view *task, const char *base)
+{
+    json_out_id(out, "id", task->task);
+    json_out_text(out, "state", task->state);
+    json_out_text(out, "provider", task->provider);
+    json_out_text(out, "provider_id", task->provider_id);
+    json_out_text(out, "key", task->key);
+    json_out_text(out, "meta", task->meta);
+    json_out_text(out, "source", task->source);
+    json_out_text(out, "code", task->code);
+    if (strcmp(task->state, ald_state_name(ALD_STATE_DONE)) == 0 || task->result.len > 0) {
+        view_value(out, "result", "result_base64", task->result, task->result_json);
+        json_out_text(out, "result_type", task->result_json ? "json" : "text");
+    } else {
+        json_out_null(out, "result");
+    }
+    json_out_time(out, "created_ms", task->created_at_ms);
+    json_out_time(out, "ended_ms", task->ended_at_ms);
+    if (!view_ended(task->state)) {
+        json_out_time(out, "stale_at_ms", task->stale_at_ms);
+        json_out_time(out, "give_up_at_ms", task->give_up_at_ms);
+    }
+    json_out_int(out, "polls", (int64_t)task->polls);
+    json_out_text(out, "position", task->position);
+    view_callback_url(out, task, base);
+}
+
+void view_note(struct json_out *out, const struct msg_note *note)
+{
+    json_out_object(out, NULL);
+    json_out_int(out, "at_ms", note->at_ms);
+    json_out_text(out, "what", note->what);
+    json_out_text(out, "text", note->text);
+    json_out_close_object(out);
+}
+
+void view_attempt(struct json_out *out, const struct msg_attempt *attempt)
+{
+    json_out_object(out, NULL);
+    json_out_int(out, "attempt", (int64_t)attempt->attempt);
+    json_out_int(out, "revision", (int64_t)attempt->revision);
+    json_out_int(out, "at_ms", attempt->at_ms);
+    json_out_text(out, "by", attempt->by);
+    json_out_text(out, "outcome", attempt->outcome);
+    json_out_text(out, "detail", attempt->detail);
+    json_out_close_object(out);
+}
+
+static void view_original(struct json_out *out, struct ald_span original)
+{
+    struct msg_callback callback;
+    if (original.len == 0)
+        return;
+    if (ald_wire_decode(&MSG_CALLBACK, &callback, original) != ALD_OK) {
+        json_out_base64(out, "original_base64", original);
+        return;
+    }
+    json_out_object(out, "original");
+    json_out_text(out, "method", callback.method);
+    json_out_text(out, "path", callback.path);
+    view_value(out, "query", "query_base64", callback.query, false);
+    json_out_text(out, "content_type", callback.content_type);
+    view_value(out, "headers", "headers_base64", callback.headers, false);
+    view_value(out, "body", "body_base64", callback.body, false);
+    json_out_text(out, "peer", callback.peer);
+    json_out_text(out, "fault", callback.fault);
+    json_out_text(out, "detail", callback.detail);
+    json_out_int(out, "received_ms", callback.received_at_ms);
+    json_out_bool(out, "spooled", callback.spooled);
+    json_out_close_object(out);
+}
+
+void view_letter(struct json_out *out, const struct msg_letter_view *letter)
+{
+    json_out_text(out, "id", letter->letter);
+    json_out_text(out, "reason", letter->reason);
+    json_out_text(out, "cause", letter->cause);
+    json_out_text(out, "state", letter->state);
+    json_out_text(out, "outcome", letter->outcome);
+    json_out_text(out, "provider", letter->provider);
+    json_out_id(out, "task", letter->task);
+    json_out_text(out, "provider_id", letter->provider_id);
+    json_out_text(out, "proof", letter->proof);
+    json_out_time(out, "made_ms", letter->made_at_ms);
+    json_out_time(out, "due_ms", letter->due_at_ms);
+    json_out_time(out, "closed_ms", letter->closed_at_ms);
+    json_out_int(out, "attempts", (int64_t)letter->attempts);
+    json_out_int(out, "revision", (int64_t)letter->revision);
+    view_original(out, letter->original);
+}
+
+void view_event(struct json_out *out, const struct msg_event *event)
+{
+    json_out_int(out, "lane", (int64_t)event->lane);
+    json_out_int(out, "seq", (int64_t)event->seq);
+    json_out_id(out, "task", event->task);
+    json_out_text(out, "provider", event->provider);
+    json_out_text(out, "provider_id", event->provider_id);
+    json_out_text(out, "key", event->key);
+    json_out_text(out, "meta", event->meta);
+    json_out_text(out, "state", event->state);
+    view_value(out, "result", "result_base64", event->result,
+               strcmp(event->result_type, "json") == 0);
+    json_out_text(out, "result_type", event->result_type);
+    json_out_text(out, "code", event->code);
+    json_out_text(out, "source", event->source);
+    json_out_int(out, "received_ms", event->received_ms);
+    json_out_int(out, "published_ms", event->published_ms);
+    json_out_text(out, "trace", event->trace);
+}
+
+void view_figure(struct view_figures *self, const struct msg_figure *figure)
+{
+    if (strcmp(self->group, figure->group) != 0) {
+        view_figures_end(self);
+        ald_text_cut(self->group, sizeof self->group, ald_span_str(figure->group));
+        json_out_object(self->out, self->group);
+    }
+    if (figure->text[0] != '\0')
+        json_out_text(self->out, figure->name, figure->text);
+    else
+        json_out_int(self->out, figure->name, figure->value);
+}
+
+void view_figures_end(struct view_figures *self)
+{
+    if (self->group[0] != '\0')
+        json_out_close_object(self->out);
+    self->group[0] = '\0';
+}

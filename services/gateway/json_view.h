@@ -1,0 +1,31 @@
+/* json_view.h - how the API shows what the daemons said: tasks, events, letters, figures.
+ *
+ * Ids are texts. A result is `result`: text, or the provider's own JSON when it is JSON; when it is
+ * not UTF-8 it is `result_base64` and `result` is null. Names are those of interfaces.md. Pure.
+ */
+#ifndef ALD_GATEWAY_JSON_VIEW_H
+#define ALD_GATEWAY_JSON_VIEW_H
+
+#include "proto/messages.h"
+#include "services/gateway/json_out.h"
+
+/* The members of a task, into an object that is open. base: of callback URLs. */
+void view_task(struct json_out *out, const struct msg_task_view *task, const char *base);
+/* Whole objects, elements of an array. */
+void view_note(struct json_out *out, const struct msg_note *note);
+void view_attempt(struct json_out *out, const struct msg_attempt *attempt);
+/* The members of a letter; its original, when it is there, is shown as the request it was. */
+void view_letter(struct json_out *out, const struct msg_letter_view *letter);
+/* The members of an event. */
+void view_event(struct json_out *out, const struct msg_event *event);
+
+/* Figures as {"group": {"name": value or text}}; begin, one for each, end. A name that comes again
+ * in another place of the answer must have its group's figures together. */
+struct view_figures {
+    struct json_out *out;
+    char group[ALD_WORD_MAX];
+};
+void view_figure(struct view_figures *self, const struct msg_figure *figure);
+void view_figures_end(struct view_figures *self);
+
+#endif

@@ -1,0 +1,442 @@
+#include "services/gateway/post.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/net/window.h"
+#include "proto/channels.h"
+#include "services/gateway/ledger.h"
+
+enum {
+    POST_TICK_MS = 10,
+    POST_WAVES = 16,
+    POST_RANGE = 20000, /* numbers taken from the spool at once */
+    POST_SETTLED = 1    /* mark in the window */
+};
+
+struct post_range {
+    uint64_t next;
+    uint64_t end;
+};
+
+struct post {
+    struct post_options options;
+    zloop_t *loop;
+    ald_courier_t *courier;
+    drain_t *drain;
+    int event; /* eventfd: wakes the loop */
+    int timer;
+
+    pthread_mutex_t lock; /* of the next seven */
+    struct item *first;
+    struct item **last;
+    unsigned wave; /* what is queued now waits on this word */
+    struct post_range range;
+    struct post_range spare;
+    bool asleep; /* the loop must be woken for the next item */
+    bool closed;
+
+    /* The loop's. */
+    struct ald_window window; /* numbers of this run; the spool knows those in it */
+    struct item **late;
+    size_t late_count;
+    size_t late_cap;
+    uint32_t woken; /* waves whose workers go on at the end of this turn */
+    bool gathered;  /* the queue was looked at since the last turn */
+    size_t waiting; /* items in the courier or late */
+
+    _Atomic uint32_t turn[POST_WAVES]; /* what workers sleep on */
+    _Atomic bool shut;
+    _Atomic size_t held;
+};
+
+/* ---- workers ---- */
+
+bool post_hold(post_t *self, size_t bytes)
+{
+    size_t max = (size_t)self->options.settings->gateway.intake_memory_bytes;
+    size_t before = atomic_fetch_add(&self->held, bytes);
+    if (before + bytes <= max)
+        return true;
+    (void)atomic_fetch_sub(&self->held, bytes);
+    return false;
+}
+
+void post_drop(post_t *self, size_t bytes)
+{
+    (void)atomic_fetch_sub(&self->held, bytes);
+}
+
+uint64_t post_number(post_t *self)
+{
+    uint64_t num = 0;
+    (void)pthread_mutex_lock(&self->lock);
+    if (self->range.next == self->range.end) {
+        self->range = self->spare;
+        self->spare = (struct post_range){0};
+    }
+    if (self->range.next < self->range.end && !self->closed)
+        num = self->range.next++;
+    (void)pthread_mutex_unlock(&self->lock);
+    return num;
+}
+
+static void post_kick(post_t *self)
+{
+    const uint64_t one = 1;
+    ssize_t n = write(self->event, &one, sizeof one);
+    (void)n; /* a full counter wakes as well */
+}
+
+static void post_sleep(_Atomic uint32_t *word, uint32_t seen)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+}
+
+static void post_wake(_Atomic uint32_t *word)
+{
+    (void)atomic_fetch_add_explicit(word, 1, memory_order_release);
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+enum item_end post_deliver(post_t *self, struct item *item)
+{
+    atomic_store_explicit(&item->end, ITEM_WAITS, memory_order_relaxed);
+    item->next = NULL;
+    (void)pthread_mutex_lock(&self->lock);
+    bool closed = self->closed;
+    bool kick = self->asleep && !closed;
+    if (!closed) {
+        item->wave = self->wave;
+        *self->last = item;
+        self->last = &item->next;
+        self->asleep = false;
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    if (closed)
+        return ITEM_REFUSED;
+    if (kick)
+        post_kick(self);
+    _Atomic uint32_t *word = &self->turn[item->wave];
+    for (;;) {
+        uint32_t seen = atomic_load_explicit(word, memory_order_acquire);
+        int end = atomic_load_explicit(&item->end, memory_order_acquire);
+        if (end != ITEM_WAITS)
+            return (enum item_end)end;
+        if (atomic_load(&self->shut))
+            return ITEM_REFUSED;
+        post_sleep(word, seen);
+    }
+}
+
+/* ---- the loop: numbers ---- */
+
+static void post_mark(post_t *self, uint64_t num)
+{
+    if (ald_window_set(&self->window, num, POST_SETTLED) == ALD_FULL)
+        ald_log(ALD_ERROR, "post.window", "num=%llu floor=%llu", (unsigned long long)num,
+                (unsigned long long)self->window.floor);
+}
+
+/* Keep a spare range. Numbers that lie between two ranges were never given out. */
+static void post_supply(post_t *self)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    bool enough = self->spare.next < self->spare.end;
+    uint64_t end = self->range.end;
+    (void)pthread_mutex_unlock(&self->lock);
+    uint64_t first = 0;
+    if (enough || ald_spool_take_numbers(drain_spool(self->drain), POST_RANGE, &first) != ALD_OK)
+        return;
+    if (end == 0)
+        ald_window_raise(&self->window, first);
+    for (uint64_t num = end; end != 0 && num < first; num++)
+        post_mark(self, num);
+    (void)pthread_mutex_lock(&self->lock);
+    self->spare = (struct post_range){.next = first, .end = first + POST_RANGE};
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+/* All numbers below are settled: those of this run by the window, older ones by the spool. */
+static uint64_t post_floor(post_t *self)
+{
+    uint64_t floor = ald_window_settle(&self->window);
+    struct ald_spool_stats stats;
+    drain_stats(self->drain, &stats);
+    return stats.items > 0 && stats.lowest_num < floor ? stats.lowest_num : floor;
+}
+
+/* ---- the loop: items ---- */
+
+static void post_end(post_t *self, struct item *item, enum item_end end)
+{
+    post_mark(self, item->num);
+    self->woken |= 1U << item->wave;
+    atomic_store_explicit(&item->end, (int)end, memory_order_release);
+}
+
+static void post_take(post_t *self, struct item *item)
+{
+    if (item->bytes.len == 0) {
+        post_end(self, item, ITEM_FORGOTTEN);
+        return;
+    }
+    if (ald_courier_add(self->courier, item->num, item->bytes, item) == ALD_OK)
+        self->waiting++;
+    else
+        post_end(self, item, ITEM_TOOBIG);
+}
+
+/* Hand what has gathered to the courier. */
+static void post_gather(post_t *self)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    struct item *item = self->first;
+    self->first = NULL;
+    self->last = &self->first;
+    if (item)
+        self->wave = (self->wave + 1) % POST_WAVES;
+    (void)pthread_mutex_unlock(&self->lock);
+    while (item) {
+        struct item *next = item->next; /* the worker may reuse it as soon as it has its end */
+        post_take(self, item);
+        item = next;
+    }
+}
+
+static void post_settled(void *arg, void *tag, const struct msg_ack *ack)
+{
+    post_t *self = arg;
+    if (!self->gathered) { /* what has gathered rides in the batch that the courier sends next */
+        self->gathered = true;
+        post_gather(self);
+        post_kick(self);
+    }
+    if (!tag || tag == drain_tag(self->drain)) {
+        drain_acked(self->drain, ack, ald_clock_now().mono_ms);
+        return;
+    }
+    self->waiting--;
+    bool refused = strcmp(ack->disposition, "refused") == 0;
+    post_end(self, tag, refused ? ITEM_REFUSED : ITEM_ACKNOWLEDGED);
+}
+
+static void post_late(void *arg, uint64_t num, void *tag)
+{
+    post_t *self = arg;
+    if (tag == drain_tag(self->drain)) {
+        drain_late(self->drain, num, ald_clock_now().mono_ms);
+        return;
+    }
+    if (self->late_count == self->late_cap) {
+        self->late_cap = self->late_cap == 0 ? 256 : self->late_cap * 2;
+        self->late = realloc(self->late, self->late_cap * sizeof self->late[0]);
+        ALD_ASSERT(self->late);
+    }
+    self->late[self->late_count++] = tag;
+    if (self->late_count == 1)
+        post_kick(self);
+}
+
+static void post_spool(post_t *self, int64_t now_wall_ms)
+{
+    if (self->late_count == 0)
+        return;
+    enum item_end *ends = calloc(self->late_count, sizeof *ends);
+    ALD_ASSERT(ends);
+    drain_store(self->drain, self->late, self->late_count, now_wall_ms, ends);
+    for (size_t i = 0; i < self->late_count; i++)
+        post_end(self, self->late[i], ends[i]);
+    self->waiting -= self->late_count;
+    self->late_count = 0;
+    free(ends);
+}
+
+static void post_head(void *arg, struct msg_batch *head)
+{
+    post_t *self = arg;
+    struct ald_spool_stats stats;
+    drain_stats(self->drain, &stats);
+    head->floor = post_floor(self);
+    head->spool_items = stats.items;
+    head->spool_oldest_ms = drain_oldest_ms(self->drain, ald_clock_now().wall_ms);
+    ledger_head(head);
+}
+
+static void post_welcome(void *arg, const struct msg_welcome *welcome, bool fresh)
+{
+    post_t *self = arg;
+    keyring_take(self->options.keyring, welcome->keys);
+    if (fresh)
+        drain_fresh(self->drain, ald_clock_now().wall_ms);
+}
+
+static void post_wake_all(post_t *self)
+{
+    for (unsigned wave = 0; self->woken != 0; wave++) {
+        if (self->woken & (1U << wave))
+            post_wake(&self->turn[wave]);
+        self->woken &= ~(1U << wave);
+    }
+}
+
+/* One round: take, send, spool what is late, let go on. */
+static void post_turn(post_t *self)
+{
+    post_gather(self);
+    ald_courier_flush(self->courier);
+    post_spool(self, ald_clock_now().wall_ms);
+    post_wake_all(self);
+    self->gathered = false;
+    post_supply(self);
+    bool again = false;
+    (void)pthread_mutex_lock(&self->lock);
+    again =
+        self->first && self->waiting == 0; /* came in meanwhile, and no answer will look at it */
+    self->asleep = !again && self->waiting == 0;
+    (void)pthread_mutex_unlock(&self->lock);
+    if (again)
+        post_kick(self);
+}
+
+static int post_event(zloop_t *loop, zmq_pollitem_t *item, void *arg)
+{
+    (void)loop;
+    post_t *self = arg;
+    uint64_t count;
+    ssize_t n = read(item->fd, &count, sizeof count);
+    (void)n;
+    post_turn(self);
+    return 0;
+}
+
+static int post_tick(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop;
+    (void)timer;
+    post_t *self = arg;
+    struct ald_now now = ald_clock_now();
+    drain_turn(self->drain, now.wall_ms, now.mono_ms);
+    post_turn(self);
+    return 0;
+}
+
+/* ---- life ---- */
+
+static enum ald_rc post_open(post_t *self, struct ald_err *err)
+{
+    const struct ald_settings *settings = self->options.settings;
+    char endpoint[ALD_PATH_MAX + ALD_ENDPOINT_MAX];
+    enum ald_rc rc =
+        ald_sock_endpoint(settings, ALD_CHANNEL_EVENTS, endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    const struct ald_courier_options options = {.endpoint = endpoint,
+                                                .role = "gateway",
+                                                .sender = ald_spool_id(drain_spool(self->drain)),
+                                                .instance = self->options.instance,
+                                                .heartbeat_ms = settings->bus.heartbeat_ms,
+                                                .resend_after_ms =
+                                                    settings->gateway.resend_after_ms,
+                                                .ack_min_ms = settings->gateway.ack_min_ms,
+                                                .ack_max_ms = settings->gateway.ack_max_ms,
+                                                .self = self,
+                                                .on_settled = post_settled,
+                                                .on_late = post_late,
+                                                .on_head = post_head,
+                                                .on_welcome = post_welcome};
+    return ald_courier_new(self->loop, &options, &self->courier, err);
+}
+
+enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t **out,
+                     struct ald_err *err)
+{
+    *out = NULL;
+    post_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
+    self->options = *options;
+    self->loop = loop;
+    self->drain = options->drain;
+    self->last = &self->first;
+    self->timer = -1;
+    (void)pthread_mutex_init(&self->lock, NULL);
+    self->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    ALD_ASSERT(self->event >= 0);
+    ald_window_init(&self->window, ald_spool_next_number(drain_spool(self->drain)));
+    enum ald_rc rc = post_open(self, err);
+    if (rc != ALD_OK) {
+        post_destroy(&self);
+        return rc;
+    }
+    drain_use(self->drain, self->courier);
+    post_supply(self);
+    zmq_pollitem_t item = {.fd = self->event, .events = ZMQ_POLLIN};
+    (void)zloop_poller(loop, &item, post_event, self);
+    zloop_poller_set_tolerant(loop, &item);
+    self->timer = zloop_timer(loop, POST_TICK_MS, 0, post_tick, self);
+    self->asleep = true;
+    *out = self;
+    return ALD_OK;
+}
+
+void post_close(post_t *self)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    self->closed = true;
+    (void)pthread_mutex_unlock(&self->lock);
+    atomic_store(&self->shut, true);
+    for (unsigned wave = 0; wave < POST_WAVES; wave++)
+        post_wake(&self->turn[wave]);
+}
+
+void post_destroy(post_t **self_p)
+{
+    post_t *self = *self_p;
+    if (!self)
+        return;
+    if (self->timer >= 0) {
+        zmq_pollitem_t item = {.fd = self->event, .events = ZMQ_POLLIN};
+        zloop_poller_end(self->loop, &item);
+        (void)zloop_timer_end(self->loop, self->timer);
+    }
+    ald_courier_destroy(&self->courier);
+    close(self->event);
+    (void)pthread_mutex_destroy(&self->lock);
+    ald_window_free(&self->window);
+    free(self->late);
+    free(self);
+    *self_p = NULL;
+}
+
+bool post_idle(const post_t *self)
+{
+    return self->waiting == 0 && ald_courier_items(self->courier) == 0;
+}
+
+bool post_away(const post_t *self)
+{
+    return ald_courier_away(self->courier);
+}
+
+bool post_welcomed(const post_t *self)
+{
+    return ald_courier_receiver(self->courier)[0] != '\0' && !ald_courier_away(self->courier);
+}
+
+size_t post_held(const post_t *self)
+{
+    return atomic_load(&self->held);
+}
+
+size_t post_items(const post_t *self)
+{
+    return ald_courier_items(self->courier);
+}

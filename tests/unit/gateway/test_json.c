@@ -1,0 +1,229 @@
+/* JSON as the API writes and reads it; jansson is the judge of what was written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "services/gateway/json_in.h"
+#include "services/gateway/json_view.h"
+
+static struct ald_buf text;
+
+static int begin(void **state)
+{
+    (void)state;
+    ald_buf_init(&text, 1 << 20);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    ald_buf_free(&text);
+    return 0;
+}
+
+static void test_example(void **state)
+{
+    (void)state;
+    struct json_out out = json_out_begin(&text);
+    json_out_object(&out, NULL);
+    json_out_text(&out, "a", "x\"\\\n");
+    json_out_array(&out, "list");
+    json_out_int(&out, NULL, -1);
+    json_out_bool(&out, NULL, true);
+    json_out_null(&out, NULL);
+    json_out_close_array(&out);
+    json_out_id(&out, "id", 9007199254740991);
+    json_out_raw(&out, "raw", ald_span_str("{\"n\":20180814033130818988}"));
+    json_out_close_object(&out);
+    assert_string_equal(ald_buf_str(&text),
+                        "{\"a\":\"x\\\"\\\\\\u000a\",\"list\":[-1,true,null],"
+                        "\"id\":\"9007199254740991\",\"raw\":{\"n\":20180814033130818988}}");
+}
+
+static json_t *parse(void)
+{
+    json_error_t error;
+    json_t *root = json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        fail_msg("%s in %s", error.text, ald_buf_str(&text));
+    return root;
+}
+
+static json_t *show_task(const struct msg_task_view *task)
+{
+    struct json_out out = json_out_begin(&text);
+    json_out_object(&out, NULL);
+    view_task(&out, task, "http://h");
+    json_out_close_object(&out);
+    return parse();
+}
+
+static const char *member(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static void test_task_under_way(void **state)
+{
+    (void)state;
+    const struct msg_task_view task = {
+        .task = 17, .provider = "two", .state = "pending", .token = "abc", .created_at_ms = 5};
+    json_t *root = show_task(&task);
+    assert_string_equal(member(root, "id"), "17");
+    assert_string_equal(member(root, "callback_url"), "http://h/cb/two/abc");
+    assert_true(json_is_null(json_object_get(root, "result")));
+    assert_true(json_is_null(json_object_get(root, "ended_ms")));
+    json_decref(root);
+}
+
+struct result_case {
+    const char *result;
+    bool is_json;
+    const char *want; /* of result, as JSON; NULL: result_base64 is told */
+};
+
+static const struct result_case result_cases[] = {
+    {"plain", false, "\"plain\""},
+    {"", false, "\"\""},
+    {"{\"a\": [1, 2]}", true, "{\"a\": [1, 2]}"},
+    {"{\"a\": ", true, "\"{\\\"a\\\": \""}, /* said to be JSON, but is not: a text */
+    {"{} {}", true, "\"{} {}\""},
+    {"Kj\xe6r", false, NULL},
+};
+
+static void test_results(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ALD_COUNT(result_cases); i++) {
+        const struct result_case *c = &result_cases[i];
+        struct msg_task_view task = {.task = 1,
+                                     .state = "done",
+                                     .result = ald_span_str(c->result),
+                                     .result_json = c->is_json};
+        ald_buf_reset(&text);
+        json_t *root = show_task(&task);
+        json_t *result = json_object_get(root, "result");
+        if (c->want) {
+            char *said = json_dumps(result, JSON_ENCODE_ANY);
+            assert_string_equal(said, c->want);
+            free(said);
+        } else {
+            assert_true(json_is_null(result));
+            assert_string_equal(member(root, "result_base64"), "S2rmcg==");
+        }
+        json_decref(root);
+    }
+}
+
+static void test_letter_shows_its_original(void **state)
+{
+    (void)state;
+    struct ald_buf original;
+    ald_buf_init(&original, 1 << 16);
+    const struct msg_callback callback = {.num = 1,
+                                          .provider = "two",
+                                          .proof = "token",
+                                          .method = "POST",
+                                          .path = "/cb/two/{token}",
+                                          .query = ald_span_str("id=1"),
+                                          .body = ald_span_str("\xc4\xe3"),
+                                          .received_at_ms = 9};
+    assert_int_equal(ald_wire_encode(&MSG_CALLBACK, &callback, &original), ALD_OK);
+    const struct msg_letter_view letter = {
+        .letter = "01J", .reason = "conflict", .task = 3, .original = ald_buf_span(&original)};
+    struct json_out out = json_out_begin(&text);
+    json_out_object(&out, NULL);
+    view_letter(&out, &letter);
+    json_out_close_object(&out);
+    json_t *root = parse();
+    json_t *shown = json_object_get(root, "original");
+    assert_string_equal(member(root, "task"), "3");
+    assert_string_equal(member(shown, "query"), "id=1");
+    assert_string_equal(member(shown, "body_base64"), "xOM=");
+    json_decref(root);
+    ald_buf_free(&original);
+}
+
+static void test_figures_by_group(void **state)
+{
+    (void)state;
+    const struct msg_figure figures[] = {
+        {.group = "a", .name = "x", .value = 1},
+        {.group = "a", .name = "y", .text = "word"},
+        {.group = "b", .name = "x", .value = -2},
+    };
+    struct json_out out = json_out_begin(&text);
+    struct view_figures view = {.out = &out};
+    json_out_object(&out, NULL);
+    for (size_t i = 0; i < ALD_COUNT(figures); i++)
+        view_figure(&view, &figures[i]);
+    view_figures_end(&view);
+    json_out_close_object(&out);
+    assert_string_equal(ald_buf_str(&text), "{\"a\":{\"x\":1,\"y\":\"word\"},\"b\":{\"x\":-2}}");
+}
+
+struct in_case {
+    const char *body;
+    enum ald_rc want;
+    const char *sentence; /* part of it */
+};
+
+static const struct in_case in_cases[] = {
+    {"{\"provider\":\"two\"}", ALD_OK, ""},
+    {"", ALD_OK, ""},
+    {"{}", ALD_OK, ""},
+    {"{\"provider\":12}", ALD_OK, ""},
+    {"{\"stale_after\":\"45s\"}", ALD_OK, ""},
+    {"{\"believe\":true,\"params\":{\"a\":1}}", ALD_OK, ""},
+    {"[]", ALD_MALFORMED, "object"},
+    {"{", ALD_MALFORMED, "line 1"},
+    {"{\"provider\":\"a\",\"provider\":\"b\"}", ALD_MALFORMED, "uplicate"},
+    {"{\"provider\":\"a\\u0000b\"}", ALD_MALFORMED, ""},
+    {"{\"provider\":\"123456789\"}", ALD_INVALID, "longer"},
+    {"{\"provider\":null}", ALD_INVALID, "text"},
+    {"{\"provder\":\"x\"}", ALD_INVALID, "provder"},
+    {"{\"stale_after\":45}", ALD_INVALID, "45s"},
+    {"{\"stale_after\":\"45\"}", ALD_INVALID, "45s"},
+    {"{\"believe\":1}", ALD_INVALID, "true or false"},
+};
+
+static void test_reading(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ALD_COUNT(in_cases); i++) {
+        char provider[9] = "";
+        int64_t stale_ms = 0;
+        bool believe = false;
+        bool params = false;
+        const struct json_in_field fields[] = {
+            {"provider", JSON_IN_TEXT, provider, sizeof provider},
+            {"stale_after", JSON_IN_DURATION, &stale_ms, 0},
+            {"believe", JSON_IN_BOOL, &believe, 0},
+            {"params", JSON_IN_SEEN, &params, 0},
+        };
+        struct ald_err err = {0};
+        enum ald_rc rc =
+            json_in_read(ald_span_str(in_cases[i].body), fields, ALD_COUNT(fields), &err);
+        if (rc != in_cases[i].want || !strstr(err.text, in_cases[i].sentence))
+            fail_msg("%s: %s, %s", in_cases[i].body, ald_rc_name(rc), err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_example, begin, end),
+        cmocka_unit_test_setup_teardown(test_task_under_way, begin, end),
+        cmocka_unit_test_setup_teardown(test_results, begin, end),
+        cmocka_unit_test_setup_teardown(test_letter_shows_its_original, begin, end),
+        cmocka_unit_test_setup_teardown(test_figures_by_group, begin, end),
+        cmocka_unit_test(test_reading),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
