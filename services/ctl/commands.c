@@ -1,0 +1,47 @@
+#include "services/ctl/commands.h"
+
+#define KEY ARG_BIT(ARG_KEY)
+#define META ARG_BIT(ARG_META)
+#define WAIT ARG_BIT(ARG_WAIT)
+#define STATE ARG_BIT(ARG_STATE)
+#define PROVIDER ARG_BIT(ARG_PROVIDER)
+#define LIMIT ARG_BIT(ARG_LIMIT)
+#define YES ARG_BIT(ARG_YES)
+#define LETTERS (ARG_BIT(ARG_REASON) | PROVIDER | STATE | ARG_BIT(ARG_TASK) | LIMIT)
+
+/* name, arguments, what it does, options, least and most words, function */
+const struct command COMMANDS[] = {
+    {"reserve", "PROVIDER", "make a task before you submit it yourself; prints its callback URL",
+     KEY | META, 1, 1, task_reserve},
+    {"register", "PROVIDER ID", "watch a task that was submitted elsewhere", KEY | META | WAIT, 2,
+     2, task_register},
+    {"attach", "TASK ID", "tell a reserved task the provider's id", 0, 2, 2, task_attach},
+    {"submit", "PROVIDER k=v ...", "not in this version: see 'reserve'", KEY | META | WAIT, 1,
+     ARGS_WORDS_MAX, task_submit},
+    {"task", "TASK", "one task with its whole timeline", WAIT, 1, 1, task_show},
+    {"tasks", "", "list tasks, newest first", STATE | PROVIDER | ARG_BIT(ARG_FIND) | LIMIT, 0, 0,
+     task_list},
+    {"cancel", "TASK", "stop waiting for a task", YES, 1, 1, task_cancel},
+    {"tail", "", "follow results as they come",
+     ARG_BIT(ARG_FROM) | PROVIDER | STATE | ARG_BIT(ARG_COUNT), 0, 0, feed_tail},
+    {"dlq ls", "", "list dead letters, by default those not closed", LETTERS, 0, 0, desk_list},
+    {"dlq show", "LETTER", "one dead letter: the message as it came, and what was tried", 0, 1, 1,
+     desk_show},
+    {"dlq replay", "LETTER|all", "try a letter again now ('all': those that the filters leave)",
+     LETTERS | ARG_BIT(ARG_BELIEVE) | YES, 1, 1, desk_replay},
+    {"dlq drop", "LETTER|all", "close a letter without effect", LETTERS | YES, 1, 1, desk_drop},
+    {"status", "", "the state of everything on one page", 0, 0, 0, state_status},
+    {"audit", "", "do the books balance? exit code 1 if not", ARG_BIT(ARG_DEEP), 0, 0, state_audit},
+    {"health", "SERVICE", "exit code 0 when gateway, tracker, poller or dlq is ready", 0, 1, 1,
+     state_health},
+    {"backup", "DIR", "copy the stores while they run; DIR is a new folder on the tracker's disk",
+     0, 1, 1, state_backup},
+    {"config check", "", "check settings and profiles; prints all errors", 0, 0, 0,
+     local_config_check},
+    {"config print", "", "print the settings in force, secrets masked", 0, 0, 0,
+     local_config_print},
+    {"keys new", "callback FILE", "make a key that signs callback URLs, in a new file", 0, 2, 2,
+     local_keys_new},
+};
+
+const size_t COMMANDS_COUNT = ALD_COUNT(COMMANDS);

@@ -1,0 +1,24 @@
+/* commands.h - the commands of aldaba, one file for each group of them. Each returns an exit code.
+ */
+#ifndef ALD_CTL_COMMANDS_H
+#define ALD_CTL_COMMANDS_H
+
+#include "services/ctl/ctl.h"
+
+typedef int command_fn(struct ctl *ctl, const struct args *args);
+
+/* tasks.c */
+command_fn task_submit, task_reserve, task_register, task_attach, task_show, task_list, task_cancel;
+/* feed.c */
+command_fn feed_tail;
+/* desk.c */
+command_fn desk_list, desk_show, desk_replay, desk_drop;
+/* state.c */
+command_fn state_status, state_audit, state_backup, state_health;
+/* local.c: these ask nobody */
+command_fn local_config_check, local_config_print, local_keys_new;
+
+extern const struct command COMMANDS[];
+extern const size_t COMMANDS_COUNT;
+
+#endif

@@ -1,0 +1,317 @@
+/* The desk of dead letters: list, show, replay, drop. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "services/ctl/commands.h"
+
+enum {
+    DESK_ASK_MS = 30000,
+    DESK_PAGE = 200,
+    DESK_LIMIT = 50,
+    DESK_ID_MAX = 32,
+    DESK_PATH_MAX = 4096,
+    DESK_ALL_MAX = 100000 /* letters that `all` takes at once */
+};
+
+static const char *const DESK_HEADS[] = {"letter", "reason",    "state",    "provider", "its id",
+                                         "task",   ">attempts", "next try", "cause"};
+
+static void desk_row(struct ald_json letter, table_t *table)
+{
+    char word[TABLE_CELL_MAX + 1];
+    char at[PICK_TIME_MAX];
+    char state[33];
+    (void)pick_word(letter, "/state", state, sizeof state);
+    table_put_str(table, pick_word(letter, "/id", word, sizeof word), TONE_PLAIN);
+    table_put_str(table, pick_word(letter, "/reason", word, sizeof word), TONE_PLAIN);
+    table_put_str(table, state, ctl_tone(state));
+    table_put_str(table, pick_word(letter, "/provider", word, sizeof word), TONE_PLAIN);
+    table_put_str(table, pick_word(letter, "/provider_id", word, sizeof word), TONE_PLAIN);
+    table_put_str(table, pick_word(letter, "/task", word, sizeof word), TONE_PLAIN);
+    table_put_str(table, pick_word(letter, "/attempts", word, sizeof word), TONE_PLAIN);
+    table_put_str(table, pick_time(letter, "/due_ms", at), TONE_DIM);
+    table_put_str(table, pick_word(letter, "/cause", word, sizeof word), TONE_PLAIN);
+}
+
+/* Called with each letter; false: no more. */
+typedef bool desk_letter_fn(void *context, struct ald_json letter);
+
+static void desk_list_path(const struct args *args, const char *cursor, struct ald_buf *path)
+{
+    char number[24];
+    (void)snprintf(number, sizeof number, "%d", DESK_PAGE);
+    ald_buf_reset(path);
+    ald_buf_put_str(path, "/v1/dead-letters");
+    ctl_query(path, "limit", number);
+    ctl_query(path, "reason", args->text[ARG_REASON]);
+    ctl_query(path, "provider", args->text[ARG_PROVIDER]);
+    ctl_query(path, "state", args->text[ARG_STATE]);
+    ctl_query(path, "task", args->text[ARG_TASK]);
+    ctl_query(path, "cursor", cursor[0] ? cursor : NULL);
+}
+
+/* Every letter that the filters leave, page by page, until fn has enough. *more: there are others.
+ */
+static int desk_each(struct ctl *ctl, desk_letter_fn *fn, void *context, bool *more)
+{
+    struct ald_json page;
+    struct ald_json letter;
+    struct ald_span key;
+    struct ald_buf path;
+    char cursor[192] = "";
+    int code;
+    ald_buf_init(&path, DESK_PATH_MAX);
+    *more = false;
+    do {
+        desk_list_path(ctl->args, cursor, &path);
+        struct api_request request = {.path = ald_buf_str(&path), .timeout_ms = DESK_ASK_MS};
+        code = ctl_ask(ctl, &request, &page);
+        if (code != CTL_OK)
+            break;
+        struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(page, "/letters"));
+        while (!*more && ald_json_walk_next(&walk, &key, &letter))
+            *more = !fn(context, letter);
+        (void)pick_word(page, "/cursor", cursor, sizeof cursor);
+    } while (!*more && cursor[0] != '\0');
+    ald_buf_free(&path);
+    return code;
+}
+
+struct desk_listing {
+    struct ctl *ctl;
+    table_t *table;
+    uint64_t seen;
+    uint64_t limit;
+};
+
+static bool desk_list_one(void *context, struct ald_json letter)
+{
+    struct desk_listing *self = context;
+    char id[DESK_ID_MAX];
+    if (self->limit != 0 && self->seen == self->limit)
+        return false;
+    self->seen++;
+    if (ctl_json(self->ctl))
+        pick_line(letter, &self->ctl->out);
+    else if (args_has(self->ctl->args, ARG_QUIET))
+        ald_buf_printf(&self->ctl->out, "%s\n", CTL_SAFE(pick_word(letter, "/id", id, sizeof id)));
+    else
+        desk_row(letter, self->table);
+    return true;
+}
+
+int desk_list(struct ctl *ctl, const struct args *args)
+{
+    struct desk_listing self = {.ctl = ctl,
+                                .table = table_new(DESK_HEADS, ALD_COUNT(DESK_HEADS)),
+                                .limit = args_has(args, ARG_LIMIT) ? args->number[ARG_LIMIT]
+                                                                   : DESK_LIMIT};
+    bool more;
+    int code = desk_each(ctl, desk_list_one, &self, &more);
+    if (table_rows(self.table) > 0)
+        table_write(self.table, ctl->color, &ctl->out);
+    ctl_flush(ctl);
+    table_destroy(&self.table);
+    if (code == CTL_OK && self.seen == 0)
+        (void)fputs("no dead letters\n", stderr);
+    if (code == CTL_OK && more)
+        (void)fputs("there are more: --limit N, or --limit 0 for all\n", stderr);
+    return code;
+}
+
+/* ---- one letter ---- */
+
+static int desk_ask(struct ctl *ctl, const char *method, const char *id, const char *tail,
+                    const char *body, struct ald_json *out)
+{
+    struct ald_buf path;
+    ald_buf_init(&path, DESK_PATH_MAX);
+    ald_buf_put_str(&path, "/v1/dead-letters");
+    ctl_path(&path, id);
+    ald_buf_put_str(&path, tail);
+    struct api_request request = {
+        .method = method, .path = ald_buf_str(&path), .body = body, .timeout_ms = DESK_ASK_MS};
+    int code = ctl_ask(ctl, &request, out);
+    ald_buf_free(&path);
+    return code;
+}
+
+static void desk_line(struct ctl *ctl, struct ald_json letter, const char *name,
+                      const char *pointer)
+{
+    struct ald_buf text;
+    ald_buf_init(&text, API_ANSWER_MAX);
+    pick_text(letter, pointer, &text);
+    ctl_line(ctl, name, ald_buf_str(&text), TONE_PLAIN);
+    ald_buf_free(&text);
+}
+
+static void desk_attempts(struct ctl *ctl, struct ald_json letter)
+{
+    static const char *const heads[] = {"tried", "by", "outcome", "detail"};
+    struct ald_json attempt;
+    struct ald_span key;
+    char word[TABLE_CELL_MAX + 1];
+    char at[PICK_TIME_MAX];
+    table_t *table = table_new(heads, ALD_COUNT(heads));
+    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(letter, "/history"));
+    while (ald_json_walk_next(&walk, &key, &attempt)) {
+        table_put_str(table, pick_time(attempt, "/at_ms", at), TONE_PLAIN);
+        table_put_str(table, pick_word(attempt, "/by", word, sizeof word), TONE_PLAIN);
+        table_put_str(table, pick_word(attempt, "/outcome", word, sizeof word), TONE_PLAIN);
+        table_put_str(table, pick_word(attempt, "/detail", word, sizeof word), TONE_PLAIN);
+    }
+    if (table_rows(table) > 0) {
+        ald_buf_put_byte(&ctl->out, '\n');
+        table_write(table, ctl->color, &ctl->out);
+    }
+    table_destroy(&table);
+}
+
+static void desk_print(struct ctl *ctl, struct ald_json letter)
+{
+    static const char *const lines[][2] = {
+        {"letter", "/id"},          {"reason", "/reason"},   {"cause", "/cause"},
+        {"state", "/state"},        {"outcome", "/outcome"}, {"provider", "/provider"},
+        {"its id", "/provider_id"}, {"task", "/task"},       {"proof", "/proof"},
+        {"attempts", "/attempts"},
+    };
+    static const char *const times[][2] = {
+        {"made", "/made_ms"}, {"next try", "/due_ms"}, {"closed", "/closed_ms"}};
+    static const char *const original[][2] = {
+        {"request", "/original/method"},
+        {"path", "/original/path"},
+        {"query", "/original/query"},
+        {"type", "/original/content_type"},
+        {"headers", "/original/headers"},
+        {"body", "/original/body"},
+        {"body (b64)", "/original/body_base64"},
+        {"from", "/original/peer"},
+        {"fault", "/original/fault"},
+        {"detail", "/original/detail"},
+    };
+    char at[PICK_TIME_MAX];
+    for (size_t i = 0; i < ALD_COUNT(lines); i++)
+        desk_line(ctl, letter, lines[i][0], lines[i][1]);
+    for (size_t i = 0; i < ALD_COUNT(times); i++)
+        ctl_line(ctl, times[i][0], pick_time(letter, times[i][1], at), TONE_PLAIN);
+    for (size_t i = 0; i < ALD_COUNT(original); i++)
+        desk_line(ctl, letter, original[i][0], original[i][1]);
+    desk_attempts(ctl, letter);
+}
+
+int desk_show(struct ctl *ctl, const struct args *args)
+{
+    struct ald_json letter;
+    int code = desk_ask(ctl, NULL, args->word[0], "", NULL, &letter);
+    if (code != CTL_OK)
+        return code;
+    if (ctl_json(ctl))
+        pick_line(letter, &ctl->out);
+    else
+        desk_print(ctl, letter);
+    return CTL_OK;
+}
+
+/* ---- replay and drop: one, or all that the filters leave ---- */
+
+struct desk_pile {
+    size_t count;
+    char (*id)[DESK_ID_MAX];
+};
+
+static bool desk_gather(void *context, struct ald_json letter)
+{
+    struct desk_pile *pile = context;
+    if (pile->count == DESK_ALL_MAX)
+        return false;
+    (void)pick_word(letter, "/id", pile->id[pile->count], DESK_ID_MAX);
+    pile->count++;
+    return true;
+}
+
+struct desk_deed {
+    const char *method;
+    const char *tail;
+    const char *body;
+    const char *verb; /* for the question */
+    const char *past; /* for the report */
+};
+
+static int desk_do_one(struct ctl *ctl, const struct desk_deed *deed, const char *id)
+{
+    struct ald_json answer;
+    int code = desk_ask(ctl, deed->method, id, deed->tail, deed->body, &answer);
+    if (code != CTL_OK)
+        return code;
+    if (ctl_json(ctl) && answer.kind == ALD_JSON_OBJECT)
+        pick_line(answer, &ctl->out);
+    else if (!args_has(ctl->args, ARG_QUIET))
+        ald_buf_printf(&ctl->out, "%s %s\n", deed->past, CTL_SAFE(id));
+    ctl_flush(ctl);
+    return CTL_OK;
+}
+
+/* A letter that refuses does not stop the others; a gateway that is gone does. */
+static int desk_do_pile(struct ctl *ctl, const struct desk_deed *deed, const struct desk_pile *pile)
+{
+    int worst = CTL_OK;
+    for (size_t i = 0; i < pile->count; i++) {
+        int code = desk_do_one(ctl, deed, pile->id[i]);
+        if (code == CTL_UNREACHABLE)
+            return code;
+        worst = code == CTL_OK ? worst : code;
+    }
+    return worst;
+}
+
+static int desk_do_all(struct ctl *ctl, const struct desk_deed *deed)
+{
+    char question[128];
+    bool more;
+    struct desk_pile pile = {.id = calloc(DESK_ALL_MAX, DESK_ID_MAX)};
+    ALD_ASSERT(pile.id != NULL);
+    int code = desk_each(ctl, desk_gather, &pile, &more);
+    (void)snprintf(question, sizeof question, "%s %s%zu dead letters?", deed->verb,
+                   more ? "the first " : "", pile.count);
+    if (code == CTL_OK && pile.count == 0)
+        (void)fputs("no dead letters\n", stderr);
+    else if (code == CTL_OK)
+        code = ctl_confirm(ctl, question) ? desk_do_pile(ctl, deed, &pile) : CTL_FAILED;
+    free(pile.id);
+    return code;
+}
+
+static int desk_do(struct ctl *ctl, const struct desk_deed *deed)
+{
+    char question[128];
+    const char *id = ctl->args->word[0];
+    if (strcmp(id, "all") == 0)
+        return desk_do_all(ctl, deed);
+    (void)snprintf(question, sizeof question, "%s letter %.40s?", deed->verb, CTL_SAFE(id));
+    return ctl_confirm(ctl, question) ? desk_do_one(ctl, deed, id) : CTL_FAILED;
+}
+
+int desk_replay(struct ctl *ctl, const struct args *args)
+{
+    struct desk_deed deed = {.method = "POST",
+                             .tail = "/replay",
+                             .body = args_has(args, ARG_BELIEVE)
+                                         ? "{\"by\":\"aldaba\",\"believe\":true}"
+                                         : "{\"by\":\"aldaba\"}",
+                             .verb = "Replay",
+                             .past = "to be replayed:"};
+    return desk_do(ctl, &deed);
+}
+
+int desk_drop(struct ctl *ctl, const struct args *args)
+{
+    struct desk_deed deed = {.method = "DELETE",
+                             .tail = "",
+                             .body = "{\"by\":\"aldaba\"}",
+                             .verb = "Drop",
+                             .past = "dropped:"};
+    (void)args;
+    return desk_do(ctl, &deed);
+}

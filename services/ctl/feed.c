@@ -1,0 +1,135 @@
+/* Following the feed: Server-Sent Events of /v1/events, joined again where they broke off. */
+#include <string.h>
+
+#include "common/base/text.h"
+#include "services/ctl/commands.h"
+#include "services/ctl/sse.h"
+
+enum {
+    FEED_EVENT_MAX = 64 << 20,
+    FEED_SILENCE_MS = 60000, /* the gateway says something more often than that */
+    FEED_WAIT_FIRST_MS = 500,
+    FEED_WAIT_MAX_MS = 10000
+};
+
+struct feed {
+    struct ctl *ctl;
+    struct sse sse;
+    uint64_t seen;
+    uint64_t count; /* end after so many, 0 = never */
+    bool spoilt;    /* the stream can't be read */
+    bool heard;     /* something came on this connection */
+};
+
+static void feed_print(struct ctl *ctl, struct ald_json event)
+{
+    char word[64];
+    char at[PICK_TIME_MAX];
+    char state[33];
+    struct ald_buf said;
+    (void)pick_word(event, "/state", state, sizeof state);
+    ald_buf_printf(&ctl->out, "%s  ", pick_time(event, "/published_ms", at));
+    tone_write(&ctl->out, CTL_SAFE(state), ctl_tone(state), ctl->color);
+    ald_buf_printf(&ctl->out, " by %s", CTL_SAFE(pick_word(event, "/source", word, sizeof word)));
+    ald_buf_printf(&ctl->out, "  task %s", CTL_SAFE(pick_word(event, "/task", word, sizeof word)));
+    ald_buf_printf(&ctl->out, "  %s", CTL_SAFE(pick_word(event, "/provider", word, sizeof word)));
+    ald_buf_printf(&ctl->out, " %s  ",
+                   CTL_SAFE(pick_word(event, "/provider_id", word, sizeof word)));
+    ald_buf_init(&said, FEED_EVENT_MAX);
+    pick_text(event, strcmp(state, "done") == 0 ? "/result" : "/code", &said);
+    ctl_put(ctl, ald_buf_span(&said));
+    ald_buf_free(&said);
+    ald_buf_put_byte(&ctl->out, '\n');
+}
+
+static bool feed_event(void *context, const char *name, const char *id, struct ald_span data)
+{
+    struct feed *self = context;
+    struct ald_json event;
+    char before[SSE_ID_MAX];
+    (void)id;
+    if (ald_json_scan(data, &event, NULL) != ALD_OK || event.kind != ALD_JSON_OBJECT)
+        return true;
+    if (strcmp(name, "gap") == 0) {
+        ctl_say("Results before %s are gone: they were older than what is kept.",
+                CTL_SAFE(pick_word(event, "/before", before, sizeof before)));
+        return true;
+    }
+    if (strcmp(name, "result") != 0)
+        return true;
+    if (ctl_json(self->ctl))
+        pick_line(event, &self->ctl->out);
+    else
+        feed_print(self->ctl, event);
+    ctl_flush(self->ctl);
+    self->seen++;
+    return (self->count == 0 || self->seen < self->count) && !ferror(stdout);
+}
+
+static bool feed_piece(void *context, struct ald_span piece)
+{
+    struct feed *self = context;
+    self->heard = true;
+    enum ald_rc rc = sse_feed(&self->sse, piece);
+    self->spoilt = rc != ALD_OK && rc != ALD_CLOSED;
+    return rc == ALD_OK;
+}
+
+static void feed_path(const struct args *args, const char *last_id, struct ald_buf *path)
+{
+    const char *from = args_has(args, ARG_FROM) ? args->text[ARG_FROM] : "new";
+    ald_buf_reset(path);
+    ald_buf_put_str(path, "/v1/events");
+    ctl_query(path, "after", last_id[0] ? last_id : from);
+    ctl_query(path, "provider", args->text[ARG_PROVIDER]);
+    ctl_query(path, "state", args->text[ARG_STATE]);
+}
+
+/* One connection. CTL_OK: enough was seen. CTL_AGAIN: it broke; join again. Else: give up. */
+static int feed_connection(struct feed *self, bool first)
+{
+    struct ctl *ctl = self->ctl;
+    struct ald_buf path;
+    struct ald_err err = {0};
+    ald_buf_init(&path, 4096);
+    feed_path(ctl->args, self->sse.id, &path);
+    struct api_request request = {
+        .path = ald_buf_str(&path), .after = self->sse.id, .silence_ms = FEED_SILENCE_MS};
+    sse_restart(&self->sse);
+    self->heard = false;
+    enum ald_rc rc = api_stream(ctl->api, &request, feed_piece, self, &ctl->answer, &err);
+    ald_buf_free(&path);
+    long status = ctl->answer.status;
+    if (self->spoilt) {
+        ctl_say("An event is larger than %d MiB; it can't be read here.", FEED_EVENT_MAX >> 20);
+        return CTL_FAILED;
+    }
+    if (rc == ALD_OK)
+        return status == 200 ? CTL_OK : first || status < 500 ? ctl_refused(ctl) : CTL_AGAIN;
+    if (first && status == 0)
+        return ctl_unreachable(ctl, rc, &err);
+    return CTL_AGAIN;
+}
+
+int feed_tail(struct ctl *ctl, const struct args *args)
+{
+    struct feed self = {.ctl = ctl, .count = args->number[ARG_COUNT]};
+    int64_t wait_ms = FEED_WAIT_FIRST_MS;
+    int code = ctl_connect(ctl);
+    if (code != CTL_OK || (args_has(args, ARG_COUNT) && self.count == 0))
+        return code;
+    sse_init(&self.sse, FEED_EVENT_MAX, feed_event, &self);
+    code = feed_connection(&self, true);
+    while (code == CTL_AGAIN) {
+        if (self.heard) {
+            wait_ms = FEED_WAIT_FIRST_MS;
+            if (!args_has(args, ARG_QUIET))
+                ctl_say("The connection is lost; joining again where it broke off.");
+        }
+        ctl_pause(wait_ms);
+        wait_ms = 2 * wait_ms < FEED_WAIT_MAX_MS ? 2 * wait_ms : FEED_WAIT_MAX_MS;
+        code = feed_connection(&self, false);
+    }
+    sse_free(&self.sse);
+    return code;
+}

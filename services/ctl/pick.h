@@ -1,0 +1,25 @@
+/* pick.h - values out of the API's JSON, as people read them. Pure. */
+#ifndef ALD_CTL_PICK_H
+#define ALD_CTL_PICK_H
+
+#include "common/config/extract.h"
+
+enum { PICK_TIME_MAX = 32 };
+
+/* A member by its JSON pointer, as text appended to out: strings decoded, anything else (and a
+ * string that no text can hold) as it is written. null and nothing: nothing. Not escaped. */
+void pick_text(struct ald_json object, const char *pointer, struct ald_buf *out);
+
+/* The same into a small array, cut to fit; returns out. */
+const char *pick_word(struct ald_json object, const char *pointer, char *out, size_t cap);
+
+/* A whole number; 0 when there is none. */
+int64_t pick_int(struct ald_json object, const char *pointer);
+
+/* A member that is a time in ms as RFC 3339; "" when it is not set. */
+const char *pick_time(struct ald_json object, const char *pointer, char out[PICK_TIME_MAX]);
+
+/* Append a value on one line, as it came: for JSON lines. */
+void pick_line(struct ald_json value, struct ald_buf *out);
+
+#endif

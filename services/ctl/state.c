@@ -1,0 +1,243 @@
+/* The state of everything: status, audit, health, backup. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "common/base/clock.h"
+#include "common/base/text.h"
+#include "services/ctl/commands.h"
+
+enum {
+    STATE_ASK_MS = 15000,
+    STATE_DEEP_MS = 600000,
+    STATE_BACKUP_MS = 3600000,
+    STATE_NAME_MAX = 160
+};
+
+/* ---- figures: {"group": {"name": value}} ---- */
+
+static void state_name(struct ald_span key, char *out, size_t cap)
+{
+    struct ald_buf text;
+    struct ald_json name = {.kind = ALD_JSON_STRING, .raw = key};
+    ald_buf_init(&text, STATE_NAME_MAX * 8);
+    out[0] = '\0';
+    if (ald_json_text(name, &text) == ALD_OK)
+        ald_text_cut(out, cap, ald_buf_span(&text));
+    ald_buf_free(&text);
+}
+
+static void state_value(struct ald_json value, struct ald_span name, char *out, size_t cap)
+{
+    int64_t number = 0;
+    bool time = name.len > 6 && ald_span_eq_str(ald_span_skip(name, name.len - 6), "_at_ms");
+    if (time && ald_text_i64(value.raw, &number) == ALD_OK) {
+        if (number > 0)
+            ald_clock_rfc3339(number, out);
+        else
+            ald_text_cut(out, cap, ald_span_str("-"));
+        return;
+    }
+    (void)pick_word(value, "", out, cap);
+}
+
+static void state_group(struct ctl *ctl, const char *title, struct ald_json group)
+{
+    static const char *const heads[] = {"", ">"};
+    struct ald_json_walk walk = ald_json_walk_begin(group);
+    struct ald_json value;
+    struct ald_span key;
+    char name[STATE_NAME_MAX];
+    char text[TABLE_CELL_MAX + 1];
+    table_t *table = table_new(heads, ALD_COUNT(heads));
+    while (ald_json_walk_next(&walk, &key, &value)) {
+        state_name(key, name, sizeof name);
+        state_value(value, ald_span_str(name), text, sizeof text);
+        table_put_str(table, name, TONE_PLAIN);
+        table_put_str(table, text, TONE_PLAIN);
+    }
+    if (table_rows(table) > 0) {
+        tone_write(&ctl->out, CTL_SAFE(title), TONE_DIM, ctl->color);
+        table_write(table, ctl->color, &ctl->out);
+        ald_buf_put_byte(&ctl->out, '\n');
+    }
+    table_destroy(&table);
+}
+
+static void state_figures(struct ctl *ctl, struct ald_json answer)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(answer);
+    struct ald_json value;
+    struct ald_span key;
+    char name[STATE_NAME_MAX];
+    while (ald_json_walk_next(&walk, &key, &value)) {
+        state_name(key, name, sizeof name);
+        if (value.kind == ALD_JSON_OBJECT)
+            state_group(ctl, name, value);
+    }
+}
+
+static int state_get(struct ctl *ctl, const char *path, int64_t timeout_ms, struct ald_json *out)
+{
+    struct api_request request = {.path = path, .timeout_ms = timeout_ms};
+    return ctl_ask(ctl, &request, out);
+}
+
+int state_status(struct ctl *ctl, const struct args *args)
+{
+    struct ald_json answer;
+    (void)args;
+    int code = state_get(ctl, "/v1/status", STATE_ASK_MS, &answer);
+    if (code != CTL_OK)
+        return code;
+    if (ctl_json(ctl))
+        pick_line(answer, &ctl->out);
+    else
+        state_figures(ctl, answer);
+    return CTL_OK;
+}
+
+/* ---- audit ---- */
+
+static void state_problems(struct ctl *ctl, struct ald_json answer)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/problems"));
+    struct ald_json problem;
+    struct ald_span key;
+    char text[512];
+    while (ald_json_walk_next(&walk, &key, &problem))
+        ctl_line(ctl, "problem", pick_word(problem, "", text, sizeof text), TONE_BAD);
+}
+
+int state_audit(struct ctl *ctl, const struct args *args)
+{
+    struct ald_json answer;
+    bool deep = args_has(args, ARG_DEEP);
+    int code = state_get(ctl, deep ? "/v1/audit?deep=1" : "/v1/audit",
+                         deep ? STATE_DEEP_MS : STATE_ASK_MS, &answer);
+    if (code != CTL_OK)
+        return code;
+    bool balanced = ald_json_find(answer, "/balanced").kind == ALD_JSON_TRUE;
+    if (ctl_json(ctl)) {
+        pick_line(answer, &ctl->out);
+    } else if (!args_has(args, ARG_QUIET)) {
+        state_figures(ctl, answer);
+        state_problems(ctl, answer);
+        tone_write(&ctl->out, balanced ? "the books balance\n" : "the books do not balance\n",
+                   balanced ? TONE_GOOD : TONE_BAD, ctl->color);
+    }
+    return balanced ? CTL_OK : CTL_FAILED;
+}
+
+/* ---- health ---- */
+
+static int state_unhealthy(const char *service, const char *why)
+{
+    ctl_say("The %s is not ready: %s.", service, why);
+    return CTL_FAILED;
+}
+
+/* The gateway's own word: could a callback that came now be kept? */
+static int state_health_gateway(struct ctl *ctl)
+{
+    char why[256];
+    struct api_request request = {.path = "/readyz", .timeout_ms = STATE_ASK_MS};
+    int code = ctl_call(ctl, &request);
+    if (code != CTL_OK || ctl->answer.status == 200)
+        return code;
+    ald_text_cut(why, sizeof why, ald_span_trim(ald_buf_span(&ctl->answer.body)));
+    return state_unhealthy("gateway", CTL_SAFE(why));
+}
+
+static bool state_away(struct ald_json answer, const char *service)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/away"));
+    struct ald_json name;
+    struct ald_span key;
+    while (ald_json_walk_next(&walk, &key, &name))
+        if (ald_json_is(name, service))
+            return true;
+    return false;
+}
+
+/* Of the others the gateway knows whether they answer. */
+static int state_health_other(struct ctl *ctl, const char *service)
+{
+    struct ald_json answer;
+    int code = state_get(ctl, "/v1/status", STATE_ASK_MS, &answer);
+    if (code != CTL_OK) {
+        ctl_say("The gateway is not there to ask about the %s.", service);
+        return CTL_AGAIN;
+    }
+    if (strcmp(service, "poller") != 0)
+        return state_away(answer, service) ? state_unhealthy(service, "it does not answer")
+                                           : CTL_OK;
+    if (state_away(answer, "tracker"))
+        return state_unhealthy(service, "the tracker, which knows the pollers, does not answer");
+    return pick_int(answer, "/pollers/alive") > 0 ? CTL_OK
+                                                  : state_unhealthy(service, "none is at work");
+}
+
+int state_health(struct ctl *ctl, const struct args *args)
+{
+    static const char *const services[] = {"gateway", "tracker", "poller", "dlq"};
+    int code = CTL_USAGE;
+    for (size_t i = 0; i < ALD_COUNT(services); i++) {
+        if (strcmp(args->word[0], services[i]) == 0)
+            code = i == 0 ? state_health_gateway(ctl) : state_health_other(ctl, services[i]);
+    }
+    if (code == CTL_USAGE)
+        ctl_say("The services are gateway, tracker, poller and dlq.");
+    else if (code == CTL_OK && !args_has(args, ARG_QUIET))
+        ald_buf_put_str(&ctl->out, ctl_json(ctl) ? "{\"ready\":true}\n" : "ready\n");
+    return code;
+}
+
+/* ---- backup ---- */
+
+static int state_backup_to(struct ctl *ctl, const char *dir)
+{
+    struct ald_json answer;
+    char text[512];
+    json_t *object = json_pack("{s:s}", "dir", dir);
+    char *body = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    json_decref(object);
+    if (body == NULL) {
+        ctl_say("The name of the folder is not UTF-8.");
+        return CTL_USAGE;
+    }
+    struct api_request request = {
+        .method = "POST", .path = "/v1/backup", .body = body, .timeout_ms = STATE_BACKUP_MS};
+    int code = ctl_ask(ctl, &request, &answer);
+    free(body);
+    if (code != CTL_OK)
+        return code;
+    if (ctl_json(ctl)) {
+        pick_line(answer, &ctl->out);
+        return CTL_OK;
+    }
+    ctl_line(ctl, "copied to", pick_word(answer, "/dir", text, sizeof text), TONE_PLAIN);
+    ctl_line(ctl, "", pick_word(answer, "/detail", text, sizeof text), TONE_PLAIN);
+    return CTL_OK;
+}
+
+/* The daemon's working folder is not ours: it gets a path from the root. */
+int state_backup(struct ctl *ctl, const struct args *args)
+{
+    char here[ALD_PATH_MAX];
+    struct ald_buf dir;
+    ald_buf_init(&dir, 2 * ALD_PATH_MAX);
+    if (args->word[0][0] != '/') {
+        if (getcwd(here, sizeof here) == NULL) {
+            ctl_say("The working folder has no name; give DIR from the root.");
+            return CTL_FAILED;
+        }
+        ald_buf_printf(&dir, "%s/", here);
+    }
+    ald_buf_put_str(&dir, args->word[0]);
+    int code = state_backup_to(ctl, ald_buf_str(&dir));
+    ald_buf_free(&dir);
+    return code;
+}

@@ -1,0 +1,486 @@
+"""The operator's command against a gateway that the test plays."""
+import contextlib
+import http.server
+import json
+import os
+import pty
+import socket
+import stat
+import subprocess
+import threading
+import time
+
+import pytest
+from support.house import binary
+
+ALDABA = binary("aldaba")
+pytestmark = pytest.mark.skipif(ALDABA is None, reason="aldaba is not built here")
+TIMEOUT_S = 30
+
+BIG_ID = "123456789012345"
+TASK = {"id": BIG_ID, "state": "done", "provider": "sandbox", "provider_id": "77", "key": "k",
+        "meta": "", "source": "poll", "code": "", "result": "A|B", "created_ms": 1767225600123,
+        "ended_ms": 1767225601000, "polls": 1, "position": "0:7",
+        "timeline": [{"at_ms": 1767225600123, "what": "created", "text": "registered"}]}
+OPEN_TASK = {**TASK, "state": "pending", "source": "", "result": None,
+             "callback_url": "http://h/cb/sandbox/TOKEN"}
+LETTER = {"id": "01J0000000000000000000000A", "reason": "conflict", "cause": "another answer",
+          "state": "held", "outcome": "", "provider": "sandbox", "task": BIG_ID,
+          "provider_id": "77", "proof": "id", "made_ms": 1767225600123, "due_ms": None,
+          "closed_ms": None, "attempts": 2, "revision": 0}
+EVIL = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m"
+
+
+class Gateway:
+    """Answers what a test put into `answers`: {(method, path without query): answers, the last of
+    which stays}. An answer is (status, value) or (status, value, content type)."""
+
+    def __init__(self):
+        self.answers = {}
+        self.asked = []
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def handler(self):
+        gateway = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                path, _, query = self.path.partition("?")
+                gateway.asked.append({"method": self.command, "path": path, "query": query,
+                                      "body": body.decode(), "headers": self.headers})
+                planned = gateway.answers.get((self.command, path))
+                status, value, *kind = (404, {"detail": "There is no such route."}) \
+                    if planned is None else planned.pop(0) if len(planned) > 1 else planned[0]
+                data = value if isinstance(value, bytes) else json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", kind[0] if kind else "application/json")
+                if not kind or kind[0] != "text/event-stream":
+                    self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_DELETE = answer
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+    def plan(self, method, path, *answers):
+        self.answers[(method, path)] = list(answers)
+
+    def last(self):
+        return self.asked[-1]
+
+
+@pytest.fixture
+def gateway():
+    one = Gateway()
+    yield one
+    one.server.shutdown()
+    one.server.server_close()
+
+
+def clean_environment(**more):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("ALDABA") and k != "NO_COLOR"}
+    return {**kept, "TERM": "xterm", **more}
+
+
+def run(*words, stdin="", **environment):
+    return subprocess.run([ALDABA, *map(str, words)], capture_output=True, text=True, input=stdin,
+                          timeout=TIMEOUT_S, check=False, env=clean_environment(**environment))
+
+
+def on_terminal(*words, typed=b"", **environment):
+    """(exit code, what a terminal would show)"""
+    main, side = pty.openpty()
+    process = subprocess.Popen([ALDABA, *map(str, words)], stdin=side, stdout=side, stderr=side,
+                               env=clean_environment(**environment))
+    os.close(side)
+    os.write(main, typed)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(main, 65536):
+            shown += chunk
+    os.close(main)
+    return process.wait(TIMEOUT_S), shown.decode("utf-8", "replace")
+
+
+def test_example(gateway):
+    gateway.plan("GET", f"/v1/tasks/{BIG_ID}", (200, TASK))
+    answer = run("task", BIG_ID, "--url", gateway.url)
+    assert answer.returncode == 0, answer
+    assert "done, by poll" in answer.stdout and "A|B" in answer.stdout
+    assert "2026-01-01T00:00:00.123Z  created  registered" in answer.stdout
+    assert "\x1b" not in answer.stdout
+
+
+@pytest.mark.parametrize("where", ["before", "after", "environment"])
+def test_options_stand_anywhere(gateway, where):
+    gateway.plan("GET", "/v1/status", (200, {"away": [], "tasks": {"open": 3}}))
+    if where == "before":
+        answer = run("--json", "--url", gateway.url, "status")
+    elif where == "after":
+        answer = run("status", f"--url={gateway.url}", "--json")
+    else:
+        answer = run("status", "--json", ALDABA_URL=gateway.url)
+    assert json.loads(answer.stdout) == {"away": [], "tasks": {"open": 3}}
+
+
+def settings_file(tmp_path, gateway, more=""):
+    path = tmp_path / "aldaba.yaml"
+    path.write_text(f"gateway:\n  private: {gateway.url.removeprefix('http://')}\n{more}")
+    return path
+
+
+def test_address_and_token_from_the_settings(gateway, tmp_path):
+    gateway.plan("GET", "/v1/status", (200, {}))
+    path = settings_file(tmp_path, gateway, "  tokens: [{env: ALDABA_TEST_TOKEN}]\n")
+    environment = {"ALDABA_TEST_TOKEN": "secret-token"}
+    assert run("status", "-c", path, **environment).returncode == 0
+    assert gateway.last()["headers"]["Authorization"] == "Bearer secret-token"
+    assert run("status", "--url", gateway.url, **environment).returncode == 0
+    assert gateway.last()["headers"]["Authorization"] is None, "a token goes where it belongs"
+    assert run("status", "--url", gateway.url, ALDABA_TOKEN="mine").returncode == 0
+    assert gateway.last()["headers"]["Authorization"] == "Bearer mine"
+
+
+def test_reserve(gateway):
+    gateway.plan("POST", "/v1/tasks", (202, OPEN_TASK))
+    answer = run("reserve", "sandbox", "--key", "k-1", "--meta", "n\u00f6te \"x\"", "--url",
+                 gateway.url)
+    assert answer.returncode == 0
+    assert BIG_ID in answer.stdout and "http://h/cb/sandbox/TOKEN" in answer.stdout
+    assert json.loads(gateway.last()["body"]) == {"provider": "sandbox", "meta": "n\u00f6te \"x\""}
+    assert gateway.last()["headers"]["Idempotency-Key"] == "k-1"
+    assert run("-q", "reserve", "sandbox", "--url", gateway.url).stdout == f"{BIG_ID}\n"
+
+
+def test_register_and_wait(gateway):
+    gateway.plan("POST", "/v1/tasks", (202, OPEN_TASK))
+    gateway.plan("GET", f"/v1/tasks/{BIG_ID}", (200, OPEN_TASK), (200, TASK))
+    answer = run("register", "sandbox", "77", "--wait", "--json", "--url", gateway.url)
+    assert answer.returncode == 0 and json.loads(answer.stdout)["state"] == "done"
+    assert "wait=" in gateway.last()["query"]
+
+
+def test_attach_and_cancel(gateway):
+    gateway.plan("POST", f"/v1/tasks/{BIG_ID}/attach", (200, TASK))
+    gateway.plan("POST", f"/v1/tasks/{BIG_ID}/cancel", (200, {**TASK, "state": "cancelled"}))
+    assert run("attach", BIG_ID, "99", "--url", gateway.url).returncode == 0
+    assert json.loads(gateway.last()["body"]) == {"provider_id": "99"}
+    asked = len(gateway.asked)
+    refused = run("cancel", BIG_ID, "--url", gateway.url)
+    assert refused.returncode == 1 and "--yes" in refused.stderr and len(gateway.asked) == asked
+    assert run("cancel", BIG_ID, "--yes", "--url", gateway.url).returncode == 0
+    assert json.loads(gateway.last()["body"]) == {}
+
+
+def test_ids_cannot_leave_their_place(gateway):
+    run("task", "../dead-letters?x=1#y", "--url", gateway.url)
+    assert gateway.last()["path"] == "/v1/tasks/..%2Fdead-letters%3Fx%3D1%23y"
+    answer = run("register", "p", "1", "--key", "a\r\nX-Evil: 1", "--url", gateway.url)
+    assert answer.returncode == 64
+
+
+def test_tasks_page_by_page(gateway):
+    gateway.plan("GET", "/v1/tasks", (200, {"tasks": [TASK, OPEN_TASK], "cursor": "c1"}),
+                 (200, {"tasks": [TASK], "cursor": ""}))
+    answer = run("tasks", "--state", "done", "--provider", "a&b", "--find", "77", "--limit", "0",
+                 "--json", "--url", gateway.url)
+    assert [json.loads(line)["state"] for line in answer.stdout.splitlines()] == \
+        ["done", "pending", "done"]
+    assert "state=done" in gateway.last()["query"] and "cursor=c1" in gateway.last()["query"]
+    assert "provider=a%26b" in gateway.last()["query"] and "q=77" in gateway.last()["query"]
+
+
+def test_a_list_in_columns(gateway):
+    gateway.plan("GET", "/v1/tasks", (200, {"tasks": [TASK, OPEN_TASK], "cursor": "c1"}))
+    answer = run("tasks", "--limit", "2", "--url", gateway.url)
+    head, first, second = answer.stdout.splitlines()
+    assert head.split()[:3] == ["task", "state", "by"]
+    assert first.index("done") == second.index("pending") == head.index("state")
+    assert "more" in answer.stderr
+    gateway.plan("GET", "/v1/tasks", (200, {"tasks": [], "cursor": ""}))
+    empty = run("tasks", "--url", gateway.url)
+    assert (empty.returncode, empty.stdout, empty.stderr) == (0, "", "no tasks\n")
+
+
+def sse(*events, name="result"):
+    return "".join(f"id: {position}\nevent: {name}\ndata: {json.dumps(value)}\n\n"
+                   for position, value in events).encode()
+
+
+def event_of(number):
+    return {"lane": 0, "seq": number, "task": str(number), "provider": "sandbox",
+            "provider_id": "p", "state": "done", "source": "callback", "result": f"r{number}",
+            "published_ms": 1767225600123}
+
+
+def test_tail_joins_again_where_it_broke_off(gateway):
+    stream = "text/event-stream"
+    gateway.plan("GET", "/v1/events",
+                 (200, b": hello\n\n" + sse(("0:1", event_of(1)), ("0:2", event_of(2)))
+                  + b"id: 0:3\ndata: {\"cut", stream),
+                 (200, sse(("0:3", event_of(3)), ("0:4", event_of(4))), stream))
+    answer = run("tail", "--from", "all", "--count", "3", "--json", "--state", "done", "--url",
+                 gateway.url)
+    assert answer.returncode == 0, answer
+    assert [json.loads(line)["seq"] for line in answer.stdout.splitlines()] == [1, 2, 3]
+    assert "after=all" in gateway.asked[0]["query"] and "state=done" in gateway.asked[0]["query"]
+    assert gateway.last()["headers"]["Last-Event-ID"] == "0:2"
+    assert "joining again" in answer.stderr
+
+
+def test_tail_in_lines_and_gaps(gateway):
+    gateway.plan("GET", "/v1/events", (
+        200, b"event: gap\ndata: {\"before\":\"0:5\"}\n\n" + sse(("0:5", event_of(5))),
+        "text/event-stream"))
+    answer = run("tail", "--count", "1", "--url", gateway.url)
+    assert answer.stdout == \
+        "2026-01-01T00:00:00.123Z  done by callback  task 5  sandbox p  r5\n"
+    assert "0:5" in answer.stderr and "gone" in answer.stderr
+
+
+def test_tail_says_why_it_cannot_begin(gateway):
+    gateway.plan("GET", "/v1/events", (400, {"detail": "That is no position."}))
+    answer = run("tail", "--from", "x", "--url", gateway.url)
+    assert answer.returncode == 1 and "That is no position." in answer.stderr
+
+
+def test_figures_and_the_audit(gateway):
+    books = {"balanced": True, "problems": [], "arrivals": {"received": 12, "applied": 12}}
+    gateway.plan("GET", "/v1/audit", (200, books))
+    good = run("audit", "--url", gateway.url)
+    assert good.returncode == 0 and "the books balance" in good.stdout
+    assert "received" in good.stdout and "12" in good.stdout
+    gateway.plan("GET", "/v1/audit", (200, {**books, "balanced": False, "problems": ["no sum"]}))
+    bad = run("audit", "--deep", "--url", gateway.url)
+    assert bad.returncode == 1 and "no sum" in bad.stdout and gateway.last()["query"] == "deep=1"
+    assert run("audit", "--json", "--url", gateway.url).returncode == 1
+    gateway.plan("GET", "/v1/audit", (200, {}))
+    assert run("audit", "--url", gateway.url).returncode == 1, "silence is no balance"
+
+
+HEALTH = {
+    "gateway": ((200, b"ready\n", "text/plain"), {}, 0),
+    "gateway, not ready": ((503, b"the disk is full\n", "text/plain"), {}, 1),
+    "tracker": (None, {"away": []}, 0),
+    "tracker, away": (None, {"away": ["tracker"]}, 1),
+    "dlq": (None, {"away": ["tracker"]}, 0),
+    "dlq, away": (None, {"away": ["dlq"]}, 1),
+    "poller": (None, {"away": [], "pollers": {"alive": 2}}, 0),
+    "poller, none": (None, {"away": [], "pollers": {"alive": 0}}, 1),
+    "poller, tracker away": (None, {"away": ["tracker"], "pollers": {"alive": 2}}, 1),
+    "kitchen": (None, {"away": []}, 64),
+}
+
+
+@pytest.mark.parametrize("name", HEALTH)
+def test_health(gateway, name):
+    ready, status, code = HEALTH[name]
+    if ready:
+        gateway.plan("GET", "/readyz", ready)
+    gateway.plan("GET", "/v1/status", (200, status))
+    answer = run("health", name.partition(",")[0], "--url", gateway.url)
+    assert answer.returncode == code, answer
+    assert (answer.stdout == "ready\n") == (code == 0)
+
+
+def closed_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_nobody_there():
+    url = f"http://127.0.0.1:{closed_port()}"
+    answer = run("status", "--url", url)
+    assert answer.returncode == 69 and url in answer.stderr and "--url" in answer.stderr
+    assert run("health", "gateway", "--url", url).returncode == 69
+    assert run("health", "tracker", "--url", url).returncode == 75
+    assert run("tail", "--url", url).returncode == 69
+    assert run("status", "--url", "gopher://x").returncode == 64
+
+
+REFUSALS = {
+    "not found": (404, {"detail": "There is no such task."}, 1, "There is no such task."),
+    "other use of a key": (422, {"detail": "Used before."}, 1, "Used before."),
+    "busy": (503, {"title": "Unavailable", "detail": "The tracker is away."}, 75, "again"),
+    "too late": (504, {}, 75, "504"),
+    "a token": (401, b"", 1, "ALDABA_TOKEN"),
+    "no gateway at all": (200, b"<html>", 1, "no gateway of aldaba"),
+    "evil": (404, {"detail": EVIL}, 1, "\\x1b"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals(gateway, name):
+    status, value, code, says = REFUSALS[name]
+    gateway.plan("GET", "/v1/tasks/5", (status, value))
+    answer = run("task", "5", "--url", gateway.url)
+    assert answer.returncode == code and says in answer.stderr, answer
+    assert answer.stdout == "" and "\x1b" not in answer.stderr
+
+
+def test_dead_letters(gateway):
+    gateway.plan("GET", "/v1/dead-letters", (200, {"letters": [LETTER], "cursor": ""}))
+    listed = run("dlq", "ls", "--reason", "conflict", "--state", "held", "--url", gateway.url)
+    assert LETTER["id"] in listed.stdout and "another answer" in listed.stdout
+    assert "reason=conflict" in gateway.last()["query"] and "state=held" in gateway.last()["query"]
+    shown = {**LETTER, "original": {"method": "GET", "path": "/cb/sandbox/{token}",
+                                    "query": "id=1&code=x", "peer": "127.0.0.1"},
+             "history": [{"at_ms": 1767225600123, "by": "schedule", "outcome": "still",
+                          "detail": "unknown"}]}
+    gateway.plan("GET", f"/v1/dead-letters/{LETTER['id']}", (200, shown))
+    text = run("dlq", "show", LETTER["id"], "--url", gateway.url).stdout
+    assert "id=1&code=x" in text and "schedule" in text and "{token}" in text
+
+
+def test_dead_letters_are_replayed_and_dropped(gateway):
+    path = f"/v1/dead-letters/{LETTER['id']}"
+    gateway.plan("POST", f"{path}/replay", (200, LETTER))
+    gateway.plan("DELETE", path, (200, {**LETTER, "state": "dropped"}))
+    asked = run("dlq", "drop", LETTER["id"], "--url", gateway.url)
+    assert asked.returncode == 1 and not gateway.asked
+    done = run("dlq", "replay", LETTER["id"], "--believe", "--yes", "--url", gateway.url)
+    assert done.returncode == 0 and json.loads(gateway.last()["body"])["believe"] is True
+    code, shown = on_terminal("dlq", "drop", LETTER["id"], "--url", gateway.url, typed=b"n\n")
+    assert code == 1 and "[y/N]" in shown and gateway.last()["method"] == "POST"
+    code, shown = on_terminal("dlq", "drop", LETTER["id"], "--url", gateway.url, typed=b"y\n")
+    assert code == 0 and gateway.last()["method"] == "DELETE"
+
+
+def test_all_letters_that_the_filters_leave(gateway):
+    others = [{**LETTER, "id": f"01J000000000000000000000{n:02}"} for n in range(3)]
+    gateway.plan("GET", "/v1/dead-letters", (200, {"letters": others[:2], "cursor": "c"}),
+                 (200, {"letters": others[2:], "cursor": ""}))
+    for letter in others:
+        gateway.plan("DELETE", f"/v1/dead-letters/{letter['id']}", (200, letter))
+    gateway.plan("DELETE", f"/v1/dead-letters/{others[1]['id']}", (409, {"detail": "closed"}))
+    answer = run("dlq", "drop", "all", "--reason", "conflict", "--yes", "--url", gateway.url)
+    dropped = [one["path"] for one in gateway.asked if one["method"] == "DELETE"]
+    assert len(dropped) == 3 and answer.returncode == 1 and "closed" in answer.stderr
+    assert answer.stdout.count("dropped:") == 2
+
+
+def test_backup_gets_a_path_from_the_root(gateway, tmp_path):
+    gateway.plan("POST", "/v1/backup", (200, {"dir": "x", "detail": ""}))
+    subprocess.run([ALDABA, "backup", "copy", "--url", gateway.url], check=True, cwd=tmp_path,
+                   capture_output=True, timeout=TIMEOUT_S)
+    assert json.loads(gateway.last()["body"]) == {"dir": str(tmp_path / "copy")}
+
+
+def test_nothing_from_outside_steers_the_terminal(gateway):
+    evil = {**TASK, "provider_id": EVIL, "key": EVIL, "result": EVIL, "code": EVIL, "meta": EVIL,
+            "state": EVIL, "timeline": [{"at_ms": 1, "what": EVIL, "text": EVIL}]}
+    gateway.plan("GET", "/v1/tasks/5", (200, evil))
+    gateway.plan("GET", "/v1/tasks", (200, {"tasks": [evil], "cursor": ""}))
+    gateway.plan("GET", "/v1/status", (200, {"away": [], EVIL: {EVIL: EVIL}}))
+    gateway.plan("GET", "/v1/events", (200, sse(("0:1", {**event_of(1), "result": EVIL,
+                                                         "provider_id": EVIL})),
+                                       "text/event-stream"))
+    gateway.plan("GET", "/v1/dead-letters", (200, {"letters": [{**LETTER, "cause": EVIL}]}))
+    for words in (("task", "5"), ("tasks",), ("status",), ("tail", "-n", "1"), ("dlq", "ls")):
+        answer = run(*words, "--url", gateway.url)
+        assert answer.returncode == 0, answer
+        text = (answer.stdout + answer.stderr).replace("\n", "")
+        assert "\\x1b" in text and text.isprintable(), (words, text)
+
+
+def test_colours_only_where_they_are_wanted(gateway):
+    gateway.plan("GET", "/v1/tasks", (200, {"tasks": [TASK], "cursor": ""}))
+    words = ("tasks", "--url", gateway.url)
+    assert "\x1b[32mdone\x1b[0m" in on_terminal(*words)[1]
+    assert "\x1b" not in on_terminal(*words, NO_COLOR="1")[1]
+    assert "\x1b" not in on_terminal(*words, "--no-color")[1]
+    assert "\x1b" not in on_terminal(*words, TERM="dumb")[1]
+    assert "\x1b" not in on_terminal(*words, "--json")[1]
+
+
+def test_json_is_passed_on_as_it_came(gateway):
+    raw = b'{"id":"1","state":"done",\n"result":{"n":12345678901234567890,"p":0.00085}}\n'
+    gateway.plan("GET", "/v1/tasks/1", (200, raw))
+    answer = run("task", "1", "--json", "--url", gateway.url)
+    assert answer.stdout.count("\n") == 1
+    assert '"n":12345678901234567890,"p":0.00085' in answer.stdout
+
+
+def test_a_reader_that_goes_away(gateway):
+    gateway.plan("GET", "/v1/tasks", (200, {"tasks": [TASK] * 400, "cursor": "again"}))
+    with subprocess.Popen([ALDABA, "tasks", "--limit", "0", "--json", "--url", gateway.url],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=clean_environment()) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(TIMEOUT_S) != 0
+
+
+def test_a_full_disk_is_a_failure(gateway):
+    gateway.plan("GET", "/v1/status", (200, {"tasks": {"open": 1}}))
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([ALDABA, "status", "--url", gateway.url], stdout=full,
+                              stderr=subprocess.PIPE, env=clean_environment(), check=False,
+                              timeout=TIMEOUT_S)
+    assert done.returncode == 1 and b"stdout" in done.stderr
+
+
+def test_settings_are_checked(gateway, tmp_path):
+    good = settings_file(tmp_path, gateway)
+    answer = run("config", "check", "--config", good)
+    assert answer.returncode == 0 and "good" in answer.stdout
+    assert gateway.url.removeprefix("http://") in run("config", "print", "-c", good).stdout
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("gateway:\n  privat: x\n  ack_min: 5\n")
+    for words in (("config", "check"), ("config", "print"), ("status",)):
+        answer = run(*words, "--config", bad)
+        assert answer.returncode == 78, answer
+        assert "bad.yaml:2:3" in answer.stderr and "bad.yaml:3" in answer.stderr
+    profile = tmp_path / "profile.yaml"
+    profile.write_text("providers:\n  one:\n    family: nonsense\n")
+    assert run("config", "check", "-c", profile).returncode == 78
+
+
+def test_a_profile_is_checked_without_its_secrets(tmp_path):
+    path = tmp_path / "aldaba.yaml"
+    path.write_text("providers:\n  one:\n    family: inphp\n    secrets: {key: {env: NOT_SET}}\n"
+                    "    poll: {request: {url: 'http://127.0.0.1:1/res.php'}}\n")
+    answer = run("config", "check", "-c", path)
+    assert answer.returncode == 0 and "1 provider" in answer.stdout, answer
+
+
+def test_a_key_is_made_once(tmp_path):
+    path = tmp_path / "callback.key"
+    assert run("keys", "new", "callback", path).returncode == 0
+    first = path.read_bytes()
+    assert len(first) == 33 and stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = run("keys", "new", "callback", path)
+    assert again.returncode == 1 and path.read_bytes() == first and "already" in again.stderr
+    assert run("keys", "new", "curve", path).returncode == 64
+    assert run("keys", "new", "callback", tmp_path / "no" / "key").returncode == 1
+
+
+def test_submit_says_what_to_do_instead():
+    answer = run("submit", "sandbox", "googlekey=x")
+    assert answer.returncode == 1 and "reserve" in answer.stderr
+
+
+def test_usage():
+    assert run().returncode == 64
+    assert run("tasks", "--nonsense").returncode == 64
+    assert "tasks" in run("--help").stdout
+    assert run("--version").stdout.startswith("aldaba ")
+
+
+def test_it_waits_for_a_slow_answer(gateway):
+    begun = time.monotonic()
+    gateway.plan("GET", f"/v1/tasks/{BIG_ID}", (200, OPEN_TASK), (200, OPEN_TASK), (200, TASK))
+    assert run("task", BIG_ID, "--wait", "--url", gateway.url).returncode == 0
+    assert time.monotonic() - begun > 1.5, "a gateway that cannot wait is not asked in a hurry"
