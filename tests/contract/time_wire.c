@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BODY_BYTES = 400, REPEATS = 7 };
+enum { BODY_BYTES = 400, REPEATS = 300 };
 
 static const uint8_t body[BODY_BYTES] = {0x7b};
 
@@ -61,7 +61,7 @@ static int time_round(unsigned rounds, struct ald_buf *out, double *write_ns, do
 
 int main(int argc, char **argv)
 {
-    unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1000000;
+    unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 5000;
     struct ald_buf out;
     ald_buf_init(&out, 4096);
     double best_write = 1e9;
