@@ -52,16 +52,6 @@ static enum ald_rc spool_check_room(const ald_spool_t *self, const struct ald_sp
     return ald_disk_room(self->dir, &self->options.room, bytes);
 }
 
-/* A checkpoint that finds no room lets the log grow; it may not outgrow the reserve, or the disk
- * could never be drained again. */
-static enum ald_rc spool_check_log(ald_spool_t *self)
-{
-    uint64_t reserve = self->options.reserve_bytes;
-    if (reserve == 0 || ald_store_wal_bytes(self->store) <= reserve / 4 * 3)
-        return ALD_OK;
-    return ald_store_checkpoint(self->store, ALD_CHECKPOINT_TRUNCATE);
-}
-
 static enum ald_rc spool_insert(ald_spool_t *self, const struct ald_spool_item *item,
                                 struct ald_spool_stats *added)
 {
@@ -111,8 +101,6 @@ enum ald_rc ald_spool_put(ald_spool_t *self, const struct ald_spool_item *items,
     if (ald_spool_failed(self))
         return ALD_IO;
     enum ald_rc rc = spool_check_room(self, items, count);
-    if (rc == ALD_OK)
-        rc = spool_check_log(self);
     if (rc == ALD_OK)
         rc = ald_store_begin(self->store);
     if (rc != ALD_OK)
@@ -317,11 +305,11 @@ enum ald_rc ald_spool_remove(ald_spool_t *self, const uint64_t *nums, size_t cou
         return ALD_IO;
     enum ald_rc rc = spool_remove_once(self, nums, count, &gone);
     if (rc == ALD_FULL) {
-        /* With the reserve's room the log fits into the file; an empty log has room for a delete.
-         */
+        /* With the reserve's room the log fits into the file, and an empty log has room for
+         * deletes; after one item larger than the reserve, the delete alone may fit. */
         (void)spool_give_reserve(self);
         rc = ald_store_checkpoint(self->store, ALD_CHECKPOINT_TRUNCATE);
-        if (rc == ALD_OK)
+        if (rc == ALD_OK || rc == ALD_FULL)
             rc = spool_remove_once(self, nums, count, &gone);
     }
     if (rc != ALD_OK)

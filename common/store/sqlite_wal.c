@@ -46,9 +46,8 @@ enum ald_rc ald_store_checkpoint(ald_store_t *self, enum ald_checkpoint how)
     return wal_checkpoint(self, all ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE);
 }
 
-/* SQLite's own automatic checkpoint drops its error: an fsync that failed once would be tried
- * again, succeed without having written anything, and the log that still had the rows would be
- * reused. Therefore it is done here, where the error fails the store. */
+/* SQLite's own automatic checkpoint drops its error. Here an I/O error fails the store, as any
+ * other does: it is the first that is seen of a disk that goes. */
 void store_after_commit(ald_store_t *self)
 {
     if (self->wal_pages < self->autocheckpoint) {

@@ -14,7 +14,7 @@
 #include "tests/unit/store/folder.h"
 #include "tests/unit/store/schema.h"
 
-enum { BATCHES = 12, BATCH = 7, POINTS_MAX = 2000, KILLS = 50 };
+enum { BATCHES = 6, BATCH = 7, POINTS_MAX = 2000, KILLS = 50 };
 
 static int setup(void **state)
 {
@@ -36,7 +36,7 @@ static int teardown(void **state)
 static enum ald_rc open_busy(const char *path, ald_store_t **out)
 {
     struct ald_store_options options = schema_options(path, SCHEMA_VERSIONS);
-    options.wal_autocheckpoint = 10;
+    options.wal_autocheckpoint = 6;
     return ald_store_open(&options, out, NULL);
 }
 
@@ -81,6 +81,8 @@ static void test_example(void **state)
     assert_int_equal(schema_get(store, "SELECT count(*) FROM rows"), -1);
     assert_int_equal(ald_store_checkpoint(store, ALD_CHECKPOINT_TRUNCATE), ALD_IO);
     ald_store_destroy(&store);
+    /* Its log is left for the next start, which reads what the disk has. */
+    assert_true(file_bytes(folder_file(*state, "a.db-wal")) > 0);
 
     assert_int_equal(open_busy(folder_file(*state, "a.db"), &store), ALD_OK);
     assert_all_there(store, 1);
@@ -141,6 +143,33 @@ static void test_every_write_and_sync_fails_once(void **state)
 static void test_every_write_and_sync_fails_for_ever(void **state)
 {
     fail_everywhere(*state, true);
+}
+
+/* The commit is on disk and says so; that the checkpoint after it failed is not kept quiet. */
+static void test_failed_checkpoint_fails_the_store_not_the_commit(void **state)
+{
+    struct ald_store_options options = schema_options(folder_file(*state, "a.db"), 1);
+    options.wal_autocheckpoint = 1;
+    unsigned commits_kept = 0;
+    bool reached = true;
+    fault_install();
+    for (unsigned n = 1; reached; n++) {
+        ald_store_t *store = NULL;
+        assert_int_equal(ald_store_open(&options, &store, NULL), ALD_OK);
+        int64_t next = last_row(store) + 1;
+        fault_plan(FAULT_IO, n, false);
+        enum ald_rc rc = schema_commit(store, next, 1);
+        assert_true((rc == ALD_OK && !fault_heal()) || ald_store_failed(store));
+        reached = fault_heal();
+        commits_kept += rc == ALD_OK && reached ? 1 : 0;
+        ald_store_destroy(&store);
+        fault_restart();
+        assert_int_equal(ald_store_open(&options, &store, NULL), ALD_OK);
+        assert_all_there(store, rc == ALD_OK ? next : next - 1);
+        ald_store_destroy(&store);
+        assert_in_range(n, 1, 100);
+    }
+    assert_in_range(commits_kept, 3, 100);
 }
 
 /* An open that fails leaves a file that opens. */
@@ -318,6 +347,7 @@ static void test_killed_at_random_keeps_what_it_told(void **state)
 
         ald_store_t *store = NULL;
         assert_int_equal(open_busy(path, &store), ALD_OK);
+        assert_int_equal(ald_store_wal_bytes(store), 0);
         assert_all_there(store, acked);
         ald_store_destroy(&store);
     }
@@ -333,6 +363,7 @@ int main(void)
         T(test_example),
         T(test_every_write_and_sync_fails_once),
         T(test_every_write_and_sync_fails_for_ever),
+        T(test_failed_checkpoint_fails_the_store_not_the_commit),
         T(test_every_point_of_an_open_fails),
         T(test_full_disk_undoes_the_batch_and_the_next_goes_on),
         T(test_full_disk_in_the_middle_of_a_transaction),

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +61,7 @@ static void fault_remember(sqlite3_file *file, size_t len, sqlite3_int64 at)
 {
     struct fault_write *entry = calloc(1, sizeof *entry + len);
     ALD_ASSERT(entry != NULL);
-    strncpy(entry->name, fault_name(file), sizeof entry->name - 1);
+    snprintf(entry->name, sizeof entry->name, "%s", fault_name(file));
     entry->at = at;
     entry->len = len;
     /* Short reads fill up with zeros, as a hole would. */
@@ -288,7 +289,7 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int
     memset(file, 0, sizeof *file);
     file->real = (sqlite3_file *)(void *)(file + 1);
     if (name != NULL)
-        strncpy(file->name, name, sizeof file->name - 1);
+        snprintf(file->name, sizeof file->name, "%s", name);
     int code = fault.real->xOpen(fault.real, name, file->real, flags, got);
     if (file->real->pMethods != NULL)
         file->base.pMethods = &file_methods;
