@@ -126,11 +126,8 @@ static void http_continue(http_exchange_t *self)
 
 enum ald_rc http_read(http_exchange_t *self, const struct http_sink *sink)
 {
-    ALD_ASSERT(!self->read);
-    if (!self->chunked && self->declared == 0) {
-        self->read = true;
+    if (self->read) /* there is none */
         return ALD_OK;
-    }
     if (self->declared > sink->max)
         return ALD_TOOBIG;
     if (!self->chunked && sink->hold && !sink->hold(sink->self, self->declared))

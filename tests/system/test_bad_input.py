@@ -13,7 +13,8 @@ MIB = 1 << 20
 
 @pytest.fixture(scope="module")
 def house():
-    with House(profile={"callback": {"stale_after": "60s", "plus": "auto"}}) as one:
+    with House(profile={"callback": {"stale_after": "60s", "plus": "auto"},
+                        "poll": {"schedule": {"give_up_after": "300s"}}}) as one:
         yield one.start()
 
 

@@ -8,12 +8,13 @@ from support.house import House
 from support.until import stays, until
 
 SOON_S = 5
-FAR = "60s"  # a task with this stale_after is not polled during its test
+CALM = {"callback": {"stale_after": "60s", "plus": "auto"},  # no task is polled during its test
+        "poll": {"schedule": {"give_up_after": "300s"}}}
 
 
 @pytest.fixture(scope="module")
 def house():
-    with House(profile={"callback": {"stale_after": FAR, "plus": "auto"}}) as one:
+    with House(profile=CALM) as one:
         yield one.start()
 
 
@@ -38,13 +39,13 @@ def arrivals(house):
 
 
 def test_example(house):
-    provider_id = house.submit(1, answer="the answer", solve=0.05)[0]
+    provider_id = house.submit(1, answer="the-answer", solve=0.05)[0]
     task = house.register(provider_id)
     ended = house.ended(task["id"])
-    assert (ended["state"], ended["source"], ended["result"]) == ("done", "callback", "the answer")
+    assert (ended["state"], ended["source"], ended["result"]) == ("done", "callback", "the-answer")
     event = only_event(house, task["id"])
     assert (event["state"], event["source"]) == ("done", "callback")
-    assert (event["result"], event["result_type"]) == (b"the answer", "text")
+    assert (event["result"], event["result_type"]) == (b"the-answer", "text")
     assert event["provider_id"] == provider_id
 
 
@@ -82,10 +83,10 @@ def test_ways_of_a_callback(house, way, door):
 
 def test_callback_before_the_registration_is_parked(house):
     provider_id, before = fresh(house), arrivals(house)
-    knock(house, provider_id, "early bird")
+    knock(house, provider_id, "early-bird")
     assert arrivals(house)["parked"] == before["parked"] + 1
     task = house.register(provider_id)
-    assert only_event(house, task["id"])["result"] == b"early bird"
+    assert only_event(house, task["id"])["result"] == b"early-bird"
     assert arrivals(house)["parked"] == before["parked"]
 
 
