@@ -27,6 +27,21 @@ struct events {
     struct inbox inbox;
 };
 
+/* The gateway of this id, on record from its first word on: after a start we wait for what all of
+ * them have in their spools. NULL: too many. */
+static struct sender *events_sender(events_t *self, const char *id, uint64_t floor)
+{
+    struct tracker *tracker = self->tracker;
+    struct sender *sender = senders_get(tracker->senders, id);
+    if (!sender)
+        return NULL;
+    ald_window_raise(&sender->window, floor);
+    if (sender->heard_at_ms == 0)
+        keep_sender(tracker, sender);
+    sender->heard_at_ms = tracker_now(tracker).wall_ms;
+    return sender;
+}
+
 static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hello *hello)
 {
     struct tracker *tracker = self->tracker;
@@ -34,11 +49,9 @@ static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hell
     ald_text_cut(welcome.instance, sizeof welcome.instance,
                  ald_span_str(ald_service_instance(tracker->service)));
     if (strcmp(hello->role, "gateway") == 0) {
-        struct sender *sender = senders_get(tracker->senders, hello->sender);
+        struct sender *sender = events_sender(self, hello->sender, hello->floor);
         if (!sender)
             return;
-        ald_text_cut(sender->role, sizeof sender->role, ald_span_str(hello->role));
-        ald_window_raise(&sender->window, hello->floor);
         senders_told(tracker->senders, sender, hello->spool_oldest_ms, hello->spool_items,
                      tracker_now(tracker).run_ms);
         welcome.keys = ald_span_of(tracker->keys.record, tracker->keys.count * ALD_KEY_RECORD);
@@ -71,19 +84,17 @@ static void events_batch(events_t *self, zframe_t **who_p, const struct msg_batc
                          zmsg_t *msg)
 {
     struct tracker *tracker = self->tracker;
-    struct sender *sender = senders_get(tracker->senders, head->sender);
-    if (sender) {
-        ald_window_raise(&sender->window, head->floor);
-        sender->ledger = *head;
-        senders_told(tracker->senders, sender, head->spool_oldest_ms, head->spool_items,
-                     tracker_now(tracker).run_ms);
-        if (sender->heard_at_ms == 0)
-            keep_sender(tracker, sender); /* on record with its first item */
-        sender->heard_at_ms = tracker_now(tracker).wall_ms;
-    }
     zmsg_t *answer =
         inbox_begin(&self->inbox, who_p, ald_service_instance(tracker->service), head->batch);
     zframe_t *frame = zmsg_next(msg);
+    /* Only gateways send callbacks; the dlq's batches have no spool behind them. */
+    bool gateway = frame && ald_wire_is(&MSG_CALLBACK, ald_frame_span(frame));
+    struct sender *sender = gateway ? events_sender(self, head->sender, head->floor) : NULL;
+    if (sender) {
+        sender->ledger = *head;
+        senders_told(tracker->senders, sender, head->spool_oldest_ms, head->spool_items,
+                     tracker_now(tracker).run_ms);
+    }
     for (; frame; frame = zmsg_next(msg)) {
         struct msg_ack ack = {0};
         if (events_item(self, sender, ald_frame_span(frame), &ack))

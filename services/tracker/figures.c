@@ -74,7 +74,7 @@ static void figures_gateways(const struct tracker *self, zmsg_t *to)
         sum.unanswered += sender->ledger.unanswered;
         sum.refused += sender->ledger.refused;
         spool += sender->spool_items;
-        gateways += strcmp(sender->role, "gateway") == 0;
+        gateways++;
     }
     figure(to, "gateway", "known", gateways);
     figure(to, "gateway", "answered_2xx", (int64_t)sum.answered);

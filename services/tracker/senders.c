@@ -76,7 +76,7 @@ void senders_told(senders_t *self, struct sender *sender, int64_t spool_oldest_m
                   uint64_t spool_items, int64_t now_ms)
 {
     (void)self;
-    sender->reported = true;
+    sender->emptied = sender->emptied || spool_items == 0;
     sender->heard_ms = now_ms;
     sender->spool_oldest_ms = spool_oldest_ms;
     sender->spool_items = spool_items;
@@ -100,17 +100,13 @@ enum ald_rc sender_note(struct sender *sender, uint64_t num, enum ald_dispositio
     return ald_window_set(&sender->window, num, (uint8_t)(disposition + 1));
 }
 
-/* From the start until every gateway on record has told us that its spool is empty, at most the
- * grace; and later while one that we hear says that it is not. */
 bool senders_hold(const senders_t *self, int64_t now_ms)
 {
     for (size_t i = 0; i < self->count; i++) {
         const struct sender *sender = self->list[i];
-        bool silent = !sender->reported;
-        bool fresh = sender->reported && now_ms - sender->heard_ms < SENDERS_FRESH_MS;
-        if (silent && now_ms < self->grace_until_ms)
+        if (!sender->emptied && now_ms < self->grace_until_ms)
             return true;
-        if (fresh && sender->spool_items > 0)
+        if (sender->spool_items > 0 && now_ms - sender->heard_ms < SENDERS_FRESH_MS)
             return true;
     }
     return false;

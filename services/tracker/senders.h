@@ -22,9 +22,8 @@ typedef struct senders senders_t;
 struct sender {
     int64_t no; /* on disk */
     char id[ALD_ULID_MAX];
-    char role[ALD_WORD_MAX];
     struct ald_window window; /* number -> disposition + 1 */
-    bool reported;            /* has told its spool since this start */
+    bool emptied;             /* has told since this start that its spool is empty */
     int64_t heard_ms;
     int64_t heard_at_ms; /* wall */
     int64_t spool_oldest_ms;
@@ -51,7 +50,9 @@ bool sender_seen(const struct sender *sender, uint64_t num, enum ald_disposition
 ALD_NODISCARD enum ald_rc sender_note(struct sender *sender, uint64_t num,
                                       enum ald_disposition disposition);
 
-/* May a callback still lie in some gateway's spool? */
+/* May a callback still lie in some gateway's spool? From the start until every gateway on record
+ * has told that its is empty, at most the grace; later while one heard lately tells that it is not.
+ */
 bool senders_hold(const senders_t *self, int64_t now_ms);
 
 #endif

@@ -153,8 +153,9 @@ static int tracker_tick(zloop_t *loop, int timer, void *arg)
         return 0;
     jobs_tick(self->jobs);
     outbox_clear(self->outbox);
-    if (self->open)
-        outbox_sweep(self->outbox);
+    if (!self->open)
+        return 0;
+    outbox_sweep(self->outbox);
     query_tick(self->query);
     int64_t now_ms = ald_clock_now().mono_ms;
     int64_t rows = self->vault.last_arrival + self->vault.last_note;
