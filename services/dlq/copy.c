@@ -53,6 +53,8 @@ static int copy_step(zloop_t *loop, int timer, void *arg)
     (void)loop;
     (void)timer;
     copy_t *self = arg;
+    if (self->backup == NULL) /* cancelled by another timer of this turn of the loop */
+        return 0;
     enum ald_rc rc = ald_store_backup_step(self->backup, COPY_PAGES);
     if (rc != ALD_AGAIN)
         copy_end(self, rc);

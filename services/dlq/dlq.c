@@ -16,37 +16,7 @@ enum {
     DLQ_CLOCK_BACK_MS = 1000 /* smaller steps back don't matter */
 };
 
-static bool dlq_ready(const struct dlq *self)
-{
-    return shelf_ready(self->shelf) && self->reinject != NULL;
-}
-
 /* ---- the tick ---- */
-
-static enum ald_rc dlq_open_reinject(struct dlq *self, struct ald_err *err)
-{
-    const struct ald_settings *settings = ald_service_settings(self->service);
-    char endpoint[ALD_ENDPOINT_MAX];
-    enum ald_rc rc =
-        ald_sock_endpoint(settings, ALD_CHANNEL_EVENTS, endpoint, sizeof endpoint, err);
-    if (rc != ALD_OK)
-        return rc;
-    struct reinject_options options = {.shelf = self->shelf,
-                                       .plan = &self->plan,
-                                       .endpoint = endpoint,
-                                       .instance = ald_service_instance(self->service),
-                                       .heartbeat_ms = settings->bus.heartbeat_ms};
-    return reinject_new(ald_service_loop(self->service), &options, &self->reinject, err);
-}
-
-/* Open the shelf again, and the courier with it: its numbers may be another sender's now. */
-static enum ald_rc dlq_reopen(struct dlq *self, struct ald_err *err)
-{
-    copy_cancel(self->copy);
-    reinject_destroy(&self->reinject);
-    enum ald_rc rc = shelf_open(self->shelf, err);
-    return rc == ALD_OK ? dlq_open_reinject(self, err) : rc;
-}
 
 static void dlq_open_again(struct dlq *self, int64_t mono_ms)
 {
@@ -54,7 +24,8 @@ static void dlq_open_again(struct dlq *self, int64_t mono_ms)
     if (mono_ms - self->opened_ms < DLQ_OPEN_AGAIN_MS)
         return;
     self->opened_ms = mono_ms;
-    enum ald_rc rc = dlq_reopen(self, &err);
+    copy_cancel(self->copy);
+    enum ald_rc rc = shelf_open(self->shelf, &err);
     if (rc == ALD_OK)
         ald_log(ALD_INFO, "letters.open", "run=%s", shelf_run(self->shelf));
     else
@@ -84,9 +55,9 @@ static int dlq_tick(zloop_t *loop, int timer, void *arg)
     (void)timer;
     struct dlq *self = arg;
     struct ald_now now = ald_clock_now();
-    if (!dlq_ready(self))
+    if (!shelf_ready(self->shelf))
         dlq_open_again(self, now.mono_ms);
-    if (!dlq_ready(self))
+    if (!shelf_ready(self->shelf))
         return 0;
     dlq_upkeep(self, now);
     reinject_sweep(self->reinject);
@@ -96,8 +67,7 @@ static int dlq_tick(zloop_t *loop, int timer, void *arg)
 static void dlq_work(void *arg)
 {
     struct dlq *self = arg;
-    if (dlq_ready(self))
-        reinject_sweep(self->reinject);
+    reinject_sweep(self->reinject);
 }
 
 /* ---- start ---- */
@@ -150,6 +120,22 @@ static enum ald_rc dlq_open_desk(struct dlq *self, const struct ald_settings *se
     return desk_new(ald_service_loop(self->service), &options, &self->desk, err);
 }
 
+static enum ald_rc dlq_open_reinject(struct dlq *self, struct ald_err *err)
+{
+    const struct ald_settings *settings = ald_service_settings(self->service);
+    char endpoint[ALD_ENDPOINT_MAX];
+    enum ald_rc rc =
+        ald_sock_endpoint(settings, ALD_CHANNEL_EVENTS, endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    struct reinject_options options = {.shelf = self->shelf,
+                                       .plan = &self->plan,
+                                       .endpoint = endpoint,
+                                       .instance = ald_service_instance(self->service),
+                                       .heartbeat_ms = settings->bus.heartbeat_ms};
+    return reinject_new(ald_service_loop(self->service), &options, &self->reinject, err);
+}
+
 enum ald_rc dlq_start(void *arg, ald_service_t *service, struct ald_err *err)
 {
     struct dlq *self = arg;
@@ -176,14 +162,13 @@ void dlq_drain(void *arg)
 {
     struct dlq *self = arg;
     desk_drain(self->desk);
-    if (self->reinject != NULL)
-        reinject_drain(self->reinject);
+    reinject_drain(self->reinject);
 }
 
 bool dlq_drained(void *arg)
 {
     const struct dlq *self = arg;
-    return self->reinject == NULL || reinject_idle(self->reinject);
+    return reinject_idle(self->reinject);
 }
 
 /* What is still under way is on disk and goes on with the next start: nothing is left undone. */
@@ -205,7 +190,7 @@ bool dlq_healthy(void *arg, char *out, size_t cap)
 {
     const struct dlq *self = arg;
     const char *why = "";
-    if (!dlq_ready(self))
+    if (!shelf_ready(self->shelf))
         why = "The store of the letters has failed; it is being opened again.";
     else if (desk_full(self->desk))
         why = "The disk is full: letters wait at the tracker.";

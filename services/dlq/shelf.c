@@ -88,10 +88,13 @@ static enum ald_rc shelf_load_fact(shelf_t *self, const char *name, int64_t *out
     return rc == ALD_NOTFOUND ? ALD_OK : rc;
 }
 
-/* True when the file may have forgotten numbers that were given out. */
+/* True when the file may have forgotten numbers that were given out. A process that opens it again
+ * remembers them itself. */
 static bool shelf_behind(const shelf_t *self)
 {
     struct ald_mark_values values;
+    if (self->run[0] != '\0')
+        return false;
     return ald_mark_read(self->mark, &values) != ALD_OK || values.seq > self->now.next;
 }
 
@@ -138,7 +141,8 @@ static enum ald_rc shelf_load(shelf_t *self)
 {
     int64_t open_xor = 0;
     int64_t next = 0;
-    self->now = (struct shelf_numbers){0};
+    uint64_t used = self->now.next; /* by this process, before a failure: the file may be behind */
+    self->now = (struct shelf_numbers){.next = used};
     enum ald_rc rc = shelf_load_tallies(self);
     if (rc == ALD_OK)
         rc = shelf_load_fact(self, fact_xor, &open_xor);
@@ -146,7 +150,10 @@ static enum ald_rc shelf_load(shelf_t *self)
         rc = shelf_load_fact(self, fact_purged, &self->now.tally.purged);
     if (rc == ALD_OK)
         rc = shelf_load_fact(self, fact_next, &next);
-    self->now.next = next > 0 ? (uint64_t)next : 1;
+    if ((uint64_t)next > used)
+        self->now.next = (uint64_t)next;
+    if (self->now.next == 0)
+        self->now.next = 1;
     if (rc == ALD_OK)
         rc = shelf_load_sender(self);
     if (rc == ALD_OK)

@@ -57,9 +57,9 @@ ALD_NODISCARD enum ald_rc shelf_open(shelf_t *self, struct ald_err *err);
 bool shelf_ready(const shelf_t *self);
 /* ULID of this opening: a new one tells senders that unanswered letters must come again. */
 const char *shelf_run(const shelf_t *self);
-/* ULID of the numbers that shelf_number gives out. A file that has fallen behind the mark beside it
- * (a restored copy, a damaged log) has forgotten which numbers it used, and gets another one when
- * it is opened. */
+/* ULID of the numbers that shelf_number gives out; the same for as long as the process runs. A file
+ * that has fallen behind the mark beside it (a restored copy, a damaged log) has forgotten which
+ * numbers it used, and gets another one when the process starts. */
 const char *shelf_sender(const shelf_t *self);
 /* Make the mark durable; about once a second. */
 void shelf_beat(shelf_t *self);

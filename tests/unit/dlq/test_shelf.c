@@ -317,6 +317,27 @@ static void test_behind_the_mark(void **state)
     assert_string_equal(shelf_sender(self->shelf), sender);
 }
 
+/* Opened again after a failure by the same process, a file that lost its last commits does not make
+ * it use a number twice, nor change its name under the courier. */
+static void test_opened_again(void **state)
+{
+    struct fixture *self = *state;
+    struct ald_err err;
+    char sender[ALD_ULID_MAX];
+    char run[ALD_ULID_MAX];
+    (void)fixture_take(self, &unknown);
+    fixture_drop(self, ID_1); /* takes number 1 */
+    memcpy(sender, shelf_sender(self->shelf), sizeof sender);
+    memcpy(run, shelf_run(self->shelf), sizeof run);
+    assert_int_equal(ald_store_exec(shelf_store(self->shelf),
+                                    "UPDATE facts SET value = 1 WHERE name = 'next_number'"),
+                     ALD_OK);
+    assert_int_equal(shelf_open(self->shelf, &err), ALD_OK);
+    assert_int_equal(shelf_number(self->shelf), 2);
+    assert_string_equal(shelf_sender(self->shelf), sender);
+    assert_string_not_equal(shelf_run(self->shelf), run);
+}
+
 /* The numbers are those of the rows, also after a rollback and after opening again. */
 static void test_tally(void **state)
 {
@@ -576,6 +597,7 @@ int main(void)
         SHELF_TEST(test_purge),
         SHELF_TEST(test_purge_waits_for_the_floor),
         SHELF_TEST(test_behind_the_mark),
+        SHELF_TEST(test_opened_again),
         SHELF_TEST(test_tally),
         cmocka_unit_test(test_mark),
         SHELF_TEST(test_numbers),
