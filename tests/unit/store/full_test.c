@@ -44,7 +44,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct context *context = *state;
-    int failed = context->disk == NULL ? 0 : umount(context->disk);
+    int failed = context->disk == NULL ? 0 : umount2(context->disk, MNT_DETACH);
     folder_remove(&context->folder);
     return failed;
 }
