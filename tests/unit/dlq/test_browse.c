@@ -1,0 +1,183 @@
+/* The letters found again: what is due, lists by pages, attempts, what is over quota or damaged. */
+#include "tests/unit/dlq/fixture.h"
+
+#include <string.h>
+
+#include "common/base/ident.h"
+#include "common/base/text.h"
+#include "services/dlq/browse.h"
+#include "services/dlq/meters.h"
+#include "services/dlq/upkeep.h"
+
+static void test_example(void **state)
+{
+    struct fixture *self = *state;
+    struct browse_ids ids;
+    (void)fixture_take(self, &unknown);
+    assert_int_equal(browse_due(self->shelf, NOW + 999, 10, &ids), ALD_OK);
+    assert_int_equal(ids.count, 0);
+    assert_int_equal(browse_due(self->shelf, NOW + 1000, 0, &ids), ALD_OK);
+    assert_int_equal(ids.count, 0);
+    assert_int_equal(browse_due(self->shelf, NOW + 1000, 10, &ids), ALD_OK);
+    assert_int_equal(ids.count, 1);
+    /* The clock is set back by a day: what waits must not wait a day longer. */
+    struct upkeep upkeep = {.shelf = self->shelf};
+    upkeep_clock(&upkeep, NOW - 86400000, 60000);
+    assert_int_equal(browse_due(self->shelf, NOW - 86400000 + 60000, 10, &ids), ALD_OK);
+    assert_int_equal(ids.count, 1);
+}
+
+struct page {
+    unsigned count;
+    char last[ALD_ULID_MAX];
+};
+
+static void page_seen(void *context, const struct shelf_row *row)
+{
+    struct page *page = context;
+    if (page->count > 0)
+        assert_true(strcmp(row->id, page->last) < 0); /* newest first */
+    page->count++;
+    memcpy(page->last, row->id, sizeof page->last);
+}
+
+static unsigned fixture_list(struct fixture *self, struct msg_letters ask)
+{
+    struct page page = {0};
+    do {
+        char cursor[ALD_ULID_MAX];
+        assert_int_equal(browse_list(self->shelf, &ask, &page, page_seen, cursor), ALD_OK);
+        memcpy(ask.cursor, cursor, sizeof cursor);
+    } while (ask.cursor[0] != '\0');
+    return page.count;
+}
+
+static void test_lists(void **state)
+{
+    struct fixture *self = *state;
+    char ids[10][ALD_ULID_SIZE];
+    for (unsigned i = 0; i < 10; i++) {
+        ald_ulid_new(ids[i]);
+        struct offer offer = {.num = i + 1,
+                              .id = ids[i],
+                              .reason = i % 2 ? "malformed" : "unknown_task",
+                              .provider = i < 3 ? "one" : "two",
+                              .proof = "none",
+                              .original = "x",
+                              .task = i % 5};
+        (void)fixture_take(self, &offer);
+    }
+    fixture_drop(self, ids[0]);
+    static const struct {
+        struct msg_letters ask;
+        unsigned want;
+    } cases[] = {
+        {{.limit = 0}, 9},
+        {{.limit = 1}, 9},
+        {{.limit = 4}, 9},
+        {{.state = "open"}, 9},
+        {{.state = "dropped"}, 1},
+        {{.state = "held"}, 0},
+        {{.reason = "malformed", .limit = 2}, 5},
+        {{.provider = "one", .limit = 1}, 2},
+        {{.task = 3, .limit = 1}, 2},
+        {{.task = 3, .reason = "malformed"}, 1},
+        {{.task = 3, .state = "dropped"}, 0},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        print_message("case %zu\n", i);
+        assert_int_equal(fixture_list(self, cases[i].ask), cases[i].want);
+    }
+}
+
+static void attempt_seen(void *context, const struct shelf_attempt *attempt)
+{
+    struct page *page = context;
+    page->count++;
+    assert_int_equal(attempt->attempt, page->count);
+    ald_text_cut(page->last, sizeof page->last, ald_span_str(attempt->outcome));
+}
+
+static void test_attempts(void **state)
+{
+    struct fixture *self = *state;
+    struct page page = {0};
+    assert_int_equal(shelf_begin(self->shelf), ALD_OK);
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct shelf_attempt attempt = {.attempt = i,
+                                        .revision = 1,
+                                        .at_ms = NOW,
+                                        .by = "schedule",
+                                        .outcome = "",
+                                        .detail = ""};
+        assert_int_equal(shelf_attempt_begin(self->shelf, ID_1, &attempt), ALD_OK);
+        attempt.outcome = "still";
+        if (i < 3)
+            assert_int_equal(shelf_attempt_end(self->shelf, ID_1, &attempt), ALD_OK);
+    }
+    assert_int_equal(shelf_commit(self->shelf), ALD_OK);
+    assert_int_equal(browse_attempts(self->shelf, ID_1, &page, attempt_seen), ALD_OK);
+    assert_int_equal(page.count, 3);
+    assert_string_equal(page.last, "");
+}
+
+/* Letters of strangers beyond the quota are dropped, the oldest first; proven ones never. */
+static void test_quota(void **state)
+{
+    struct fixture *self = *state;
+    struct upkeep upkeep = {.shelf = self->shelf, .quota_count = 3, .quota_bytes = 1000};
+    struct shelf_row row;
+    char ids[6][ALD_ULID_SIZE];
+    meters_open();
+    for (unsigned i = 0; i < 6; i++) {
+        ald_ulid_new(ids[i]);
+        struct offer offer = {.num = i + 1,
+                              .id = ids[i],
+                              .reason = "malformed",
+                              .provider = "two",
+                              .proof = i == 0 ? "token" : "none",
+                              .original = "evidence"};
+        (void)fixture_take(self, &offer);
+    }
+    assert_true(upkeep_quota(&upkeep, NOW));
+    assert_false(upkeep_quota(&upkeep, NOW));
+    static const enum letter_state want[] = {LETTER_OPEN, LETTER_DROPPED, LETTER_DROPPED,
+                                             LETTER_OPEN, LETTER_OPEN,    LETTER_OPEN};
+    for (unsigned i = 0; i < 6; i++) {
+        assert_int_equal(browse_find(self->shelf, ids[i], &row), ALD_OK);
+        assert_int_equal(row.letter.state, want[i]);
+        assert_int_equal(row.closing != 0, want[i] == LETTER_DROPPED);
+    }
+    upkeep.quota_bytes = 8; /* one message */
+    assert_true(upkeep_quota(&upkeep, NOW));
+    assert_false(upkeep_quota(&upkeep, NOW));
+    assert_int_equal(tally_state(shelf_tally(self->shelf), LETTER_OPEN), 2);
+    struct ald_buf original;
+    ald_buf_init(&original, 100);
+    assert_int_equal(browse_original(self->shelf, ids[1], 1, &original), ALD_NOTFOUND);
+    ald_buf_free(&original);
+}
+
+/* A file of the letters whose message was changed behind our back is noticed. */
+static void test_damage(void **state)
+{
+    struct fixture *self = *state;
+    struct ald_buf original;
+    (void)fixture_take(self, &unknown);
+    assert_int_equal(ald_store_exec(shelf_store(self->shelf),
+                                    "UPDATE originals SET bytes = x'65766964656e6365ff'"),
+                     ALD_OK);
+    ald_buf_init(&original, 100);
+    assert_int_equal(browse_original(self->shelf, ID_1, 1, &original), ALD_CORRUPT);
+    ald_buf_free(&original);
+    assert_true(shelf_ready(self->shelf));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SHELF_TEST(test_example), SHELF_TEST(test_lists),  SHELF_TEST(test_attempts),
+        SHELF_TEST(test_quota),   SHELF_TEST(test_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
