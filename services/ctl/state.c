@@ -13,7 +13,10 @@ enum {
     STATE_ASK_MS = 15000,
     STATE_DEEP_MS = 600000,
     STATE_BACKUP_MS = 3600000,
-    STATE_NAME_MAX = 160
+    STATE_NAME_MAX = 160,
+    STATE_ANSWER_SHOWN = 4096,
+    STATE_INDENT = 10,
+    STATE_COLUMNS = 78
 };
 
 /* ---- figures: {"group": {"name": value}} ---- */
@@ -43,27 +46,50 @@ static void state_value(struct ald_json value, struct ald_span name, char *out, 
     (void)pick_word(value, "", out, cap);
 }
 
+/* What only programs compare. */
+static bool state_hidden(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 4 && strcmp(name + len - 4, "_xor") == 0;
+}
+
+/* "name value", on a new line when the last one is full. */
+static void state_pair(struct ctl *ctl, const char *name, struct ald_json value, size_t *column)
+{
+    char text[TABLE_CELL_MAX];
+    char pair[STATE_NAME_MAX + TABLE_CELL_MAX];
+    state_value(value, ald_span_str(name), text, sizeof text);
+    (void)snprintf(pair, sizeof pair, "%s %s", name, text);
+    const char *safe = CTL_SAFE(pair);
+    if (*column + 2 + strlen(safe) > STATE_COLUMNS && *column > STATE_INDENT) {
+        ald_buf_printf(&ctl->out, "\n%*s", STATE_INDENT, "");
+        *column = STATE_INDENT;
+    }
+    ald_buf_printf(&ctl->out, "  %s", safe);
+    *column += 2 + strlen(safe);
+}
+
+static void state_title(struct ctl *ctl, const char *title)
+{
+    char padded[STATE_NAME_MAX];
+    (void)snprintf(padded, sizeof padded, "%-*s", STATE_INDENT, CTL_SAFE(title));
+    tone_write(&ctl->out, padded, TONE_DIM, ctl->color);
+}
+
 static void state_group(struct ctl *ctl, const char *title, struct ald_json group)
 {
-    static const char *const heads[] = {"", ">"};
     struct ald_json_walk walk = ald_json_walk_begin(group);
     struct ald_json value;
     struct ald_span key;
     char name[STATE_NAME_MAX];
-    char text[TABLE_CELL_MAX + 1];
-    table_t *table = table_new(heads, ALD_COUNT(heads));
+    size_t column = STATE_INDENT;
+    state_title(ctl, title);
     while (ald_json_walk_next(&walk, &key, &value)) {
         state_name(key, name, sizeof name);
-        state_value(value, ald_span_str(name), text, sizeof text);
-        table_put_str(table, name, TONE_PLAIN);
-        table_put_str(table, text, TONE_PLAIN);
+        if (!state_hidden(name))
+            state_pair(ctl, name, value, &column);
     }
-    if (table_rows(table) > 0) {
-        tone_write(&ctl->out, CTL_SAFE(title), TONE_DIM, ctl->color);
-        table_write(table, ctl->color, &ctl->out);
-        ald_buf_put_byte(&ctl->out, '\n');
-    }
-    table_destroy(&table);
+    ald_buf_put_byte(&ctl->out, '\n');
 }
 
 static void state_figures(struct ctl *ctl, struct ald_json answer)
@@ -101,6 +127,61 @@ int state_status(struct ctl *ctl, const struct args *args)
 
 /* ---- audit ---- */
 
+/* The ledgers as sums: a total, and what it must be the sum of. */
+static const struct state_ledger {
+    const char *title;
+    const char *total; /* pointer; NULL: the sum itself is the total */
+    const char *word;
+    const char *group;
+    const char *parts[8]; /* one with a '-' in front is taken away */
+} STATE_LEDGERS[] = {
+    {"arrivals",
+     "/arrivals/received",
+     "received",
+     "/arrivals",
+     {"applied", "progress", "duplicate", "parked", "dead", "dropped"}},
+    {"tasks",
+     "/tasks/created",
+     "created",
+     "/tasks",
+     {"open", "done", "failed", "lost", "expired", "cancelled"}},
+    {"results", NULL, "written", "/results", {"callback", "late", "poll", "replay", "manual"}},
+    {"letters", "/letters/made", "made", "/letters", {"open", "resolved", "dropped"}},
+    {"gateway",
+     "/gateway/answered",
+     "answered 2xx",
+     "/gateway",
+     {"acknowledged", "spooled", "-unanswered"}},
+};
+
+/* Append " + 12 name"; what it adds to the sum. */
+static int64_t state_part(struct ald_json group, const char *part, bool first, struct ald_buf *out)
+{
+    char pointer[STATE_NAME_MAX];
+    bool minus = part[0] == '-';
+    const char *name = part + (minus ? 1 : 0);
+    (void)snprintf(pointer, sizeof pointer, "/%s", name);
+    int64_t value = pick_int(group, pointer);
+    ald_buf_printf(out, " %c %lld %s", first ? '=' : minus ? '-' : '+', (long long)value, name);
+    return minus ? -value : value;
+}
+
+static void state_ledger(struct ctl *ctl, struct ald_json answer, const struct state_ledger *ledger)
+{
+    struct ald_json group = ald_json_find(answer, ledger->group);
+    struct ald_buf sums;
+    int64_t sum = 0;
+    if (group.kind != ALD_JSON_OBJECT)
+        return;
+    ald_buf_init(&sums, STATE_ANSWER_SHOWN);
+    for (size_t i = 0; ledger->parts[i] != NULL; i++)
+        sum += state_part(group, ledger->parts[i], i == 0, &sums);
+    int64_t total = ledger->total ? pick_int(answer, ledger->total) : sum;
+    state_title(ctl, ledger->title);
+    ald_buf_printf(&ctl->out, "  %lld %s%s\n", (long long)total, ledger->word, ald_buf_str(&sums));
+    ald_buf_free(&sums);
+}
+
 static void state_problems(struct ctl *ctl, struct ald_json answer)
 {
     struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/problems"));
@@ -123,7 +204,8 @@ int state_audit(struct ctl *ctl, const struct args *args)
     if (ctl_json(ctl)) {
         pick_line(answer, &ctl->out);
     } else if (!args_has(args, ARG_QUIET)) {
-        state_figures(ctl, answer);
+        for (size_t i = 0; i < ALD_COUNT(STATE_LEDGERS); i++)
+            state_ledger(ctl, answer, &STATE_LEDGERS[i]);
         state_problems(ctl, answer);
         tone_write(&ctl->out, balanced ? "the books balance\n" : "the books do not balance\n",
                    balanced ? TONE_GOOD : TONE_BAD, ctl->color);
@@ -176,8 +258,8 @@ static int state_health_other(struct ctl *ctl, const char *service)
                                            : CTL_OK;
     if (state_away(answer, "tracker"))
         return state_unhealthy(service, "the tracker, which knows the pollers, does not answer");
-    return pick_int(answer, "/pollers/alive") > 0 ? CTL_OK
-                                                  : state_unhealthy(service, "none is at work");
+    return pick_int(answer, "/status/pollers") > 0 ? CTL_OK
+                                                   : state_unhealthy(service, "none is at work");
 }
 
 int state_health(struct ctl *ctl, const struct args *args)

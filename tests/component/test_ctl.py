@@ -276,9 +276,9 @@ HEALTH = {
     "tracker, away": (None, {"away": ["tracker"]}, 1),
     "dlq": (None, {"away": ["tracker"]}, 0),
     "dlq, away": (None, {"away": ["dlq"]}, 1),
-    "poller": (None, {"away": [], "pollers": {"alive": 2}}, 0),
-    "poller, none": (None, {"away": [], "pollers": {"alive": 0}}, 1),
-    "poller, tracker away": (None, {"away": ["tracker"], "pollers": {"alive": 2}}, 1),
+    "poller": (None, {"away": [], "status": {"pollers": 2}}, 0),
+    "poller, none": (None, {"away": [], "status": {"pollers": 0}}, 1),
+    "poller, tracker away": (None, {"away": ["tracker"], "status": {"pollers": 2}}, 1),
     "kitchen": (None, {"away": []}, 64),
 }
 
