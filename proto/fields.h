@@ -23,15 +23,13 @@ enum {
     FIELD_ORIGINAL_MAX = 65 * 1024 * 1024
 };
 
-/* The size of a member, if it has the type that is asked for; else the table does not compile. */
-#define FIELD_SIZE(tag, member, type)                                                              \
-    _Generic(((struct tag *)0)->member, type : sizeof(((struct tag *)0)->member))
-
+/* A member of another type than ctype does not compile here. */
 #define FIELD(tag, word, member, ctype, fkind, fsize, need)                                        \
     {                                                                                              \
         .key = (word), .kind = (fkind), .offset = offsetof(struct tag, member),                    \
-        .size = FIELD_SIZE(tag, member, ctype) > 0 ? (fsize) : 0, .required = (need),              \
-        .key_len = sizeof(word) - 1                                                                \
+        .size = _Generic(((struct tag *)0)->member, ctype                                          \
+                         : (fsize)),                                                               \
+        .required = (need), .key_len = sizeof(word) - 1                                            \
     }
 
 #define TEXT_AS(tag, word, member, need)                                                           \
