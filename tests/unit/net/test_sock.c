@@ -1,0 +1,250 @@
+/* Sockets have their limits, and nobody steals an endpoint. */
+#include "common/net/sock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "proto/messages.h"
+#include "tests/unit/store/folder.h"
+
+enum { PATIENCE_MS = 10000 };
+
+static const struct ald_sock_options ROUTER = {.type = ZMQ_ROUTER, .max_frame = 1000};
+static const struct ald_sock_options DEALER = {.type = ZMQ_DEALER, .max_frame = 1000};
+
+static int setup(void **state)
+{
+    struct folder *folder = calloc(1, sizeof *folder);
+    folder_make(folder);
+    *state = folder;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct folder *folder = *state;
+    folder_remove(folder);
+    free(folder);
+    return 0;
+}
+
+static const char *endpoint(const struct folder *folder, const char *name)
+{
+    static char text[512];
+    (void)snprintf(text, sizeof text, "ipc://%s", folder_file(folder, name));
+    return text;
+}
+
+static ald_sock_t *opened(const struct ald_sock_options *options, const char *at, bool bind)
+{
+    ald_sock_t *sock = NULL;
+    struct ald_err err = {0};
+    enum ald_rc rc =
+        bind ? ald_sock_bind(options, at, &sock, &err) : ald_sock_connect(options, at, &sock, &err);
+    if (rc != ALD_OK)
+        print_error("%s\n", err.text);
+    assert_int_equal(rc, ALD_OK);
+    return sock;
+}
+
+static zmsg_t *message(size_t len)
+{
+    zmsg_t *msg = zmsg_new();
+    zframe_t *frame = zframe_new(NULL, len);
+    memset(zframe_data(frame), 'x', len);
+    zmsg_append(msg, &frame);
+    return msg;
+}
+
+static void send_soon(ald_sock_t *sock, zmsg_t *msg)
+{
+    int64_t until_ms = ald_clock_now().mono_ms + PATIENCE_MS;
+    while (ald_sock_send(sock, &msg) != ALD_OK) {
+        assert_true(ald_clock_now().mono_ms < until_ms);
+        zmq_pollitem_t item = {.socket = zsock_resolve(ald_sock_z(sock)), .events = ZMQ_POLLOUT};
+        (void)zmq_poll(&item, 1, 10);
+    }
+    assert_null(msg);
+}
+
+static zmsg_t *recv_soon(ald_sock_t *sock)
+{
+    int64_t until_ms = ald_clock_now().mono_ms + PATIENCE_MS;
+    zmsg_t *msg = ald_sock_recv(sock);
+    while (!msg) {
+        assert_true(ald_clock_now().mono_ms < until_ms);
+        zmq_pollitem_t item = {.socket = zsock_resolve(ald_sock_z(sock)), .events = ZMQ_POLLIN};
+        (void)zmq_poll(&item, 1, 10);
+        msg = ald_sock_recv(sock);
+    }
+    return msg;
+}
+
+static void test_example(void **state)
+{
+    const char *at = endpoint(*state, "a");
+    ald_sock_t *router = opened(&ROUTER, at, true);
+    ald_sock_t *dealer = opened(&DEALER, at, false);
+    send_soon(dealer, message(10));
+    zmsg_t *msg = recv_soon(router);
+    assert_int_equal(zmsg_size(msg), 2);
+    send_soon(router, msg);
+    msg = recv_soon(dealer);
+    assert_int_equal(zframe_size(zmsg_first(msg)), 10);
+    zmsg_destroy(&msg);
+    ald_sock_destroy(&dealer);
+    ald_sock_destroy(&router);
+    assert_null(router);
+    ald_sock_destroy(&router);
+}
+
+static void test_an_endpoint_has_one_owner(void **state)
+{
+    const char *at = endpoint(*state, "a");
+    ald_sock_t *first = opened(&ROUTER, at, true);
+    ald_sock_t *second = NULL;
+    struct ald_err err = {0};
+    assert_int_equal(ald_sock_bind(&ROUTER, at, &second, &err), ALD_EXISTS);
+    assert_null(second);
+    assert_non_null(strstr(err.text, at));
+    ald_sock_t *dealer = opened(&DEALER, at, false);
+    send_soon(dealer, message(1)); /* and the owner was not disturbed */
+    zmsg_t *msg = recv_soon(first);
+    zmsg_destroy(&msg);
+    ald_sock_destroy(&dealer);
+    ald_sock_destroy(&first);
+    first = opened(&ROUTER, at, true); /* free again */
+    ald_sock_destroy(&first);
+}
+
+static void test_only_this_machine_is_reached(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *endpoint;
+        bool allowed;
+    } cases[] = {
+        {"tcp://127.0.0.1:*", true},
+        {"tcp://127.255.0.1:*", true},
+        {"tcp://localhost:*", false},
+        {"tcp://0.0.0.0:*", false},
+        {"tcp://*:*", false},
+        {"tcp://192.0.2.1:1", false},
+        {"tcp://127.evil.example:1", false},
+        {"tcp://127.0.0.1.evil.example:1", false},
+        {"tcp://localhost.evil.example:1", false},
+        {"tcp://127.0.0.1", false},
+        {"tcp://", false},
+        {"ipc://relative", false},
+        {"ipc://@abstract", false},
+        {"inproc://x", false},
+        {"pgm://127.0.0.1:1", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        ald_sock_t *sock = NULL;
+        struct ald_err err = {0};
+        enum ald_rc rc = ald_sock_bind(&ROUTER, cases[i].endpoint, &sock, &err);
+        if (rc != (cases[i].allowed ? ALD_OK : ALD_INVALID))
+            print_error("%s: %s\n", cases[i].endpoint, ald_rc_name(rc));
+        assert_int_equal(rc, cases[i].allowed ? ALD_OK : ALD_INVALID);
+        assert_int_equal(sock != NULL, cases[i].allowed);
+        ald_sock_destroy(&sock);
+        if (!cases[i].allowed)
+            assert_int_equal(ald_sock_connect(&DEALER, cases[i].endpoint, &sock, &err),
+                             ALD_INVALID);
+    }
+}
+
+/* Who sends a longer frame is cut off; others are heard as before. */
+static void test_a_frame_has_a_limit(void **state)
+{
+    const char *at = endpoint(*state, "a");
+    ald_sock_t *router = opened(&ROUTER, at, true);
+    ald_sock_t *loud = opened(&DEALER, at, false);
+    ald_sock_t *quiet = opened(&DEALER, at, false);
+    send_soon(quiet, message(1000));
+    zmsg_t *msg = recv_soon(router);
+    assert_int_equal(zframe_size(zmsg_last(msg)), 1000);
+    zmsg_destroy(&msg);
+    send_soon(loud, message(1001));
+    send_soon(quiet, message(7));
+    msg = recv_soon(router);
+    assert_int_equal(zframe_size(zmsg_last(msg)), 7);
+    zmsg_destroy(&msg);
+    ald_sock_destroy(&loud);
+    ald_sock_destroy(&quiet);
+    ald_sock_destroy(&router);
+}
+
+static void test_sending_never_waits(void **state)
+{
+    const char *at = endpoint(*state, "nobody");
+    ald_sock_t *dealer = opened(&DEALER, at, false);
+    zmsg_t *msg = message(1);
+    assert_int_equal(ald_sock_send(dealer, &msg), ALD_AGAIN);
+    assert_non_null(msg); /* still ours */
+    zmsg_destroy(&msg);
+    assert_null(ald_sock_recv(dealer));
+    ald_sock_destroy(&dealer);
+
+    ald_sock_t *router = opened(&ROUTER, at, true);
+    msg = message(4); /* a routing id that nobody has */
+    (void)zmsg_addstr(msg, "x");
+    assert_int_equal(ald_sock_send(router, &msg), ALD_AGAIN);
+    assert_non_null(msg);
+    zmsg_destroy(&msg);
+    ald_sock_destroy(&router);
+}
+
+static void test_endpoints_of_the_settings(void **state)
+{
+    (void)state;
+    struct ald_settings settings = {.bus = {.run = "/run/x", .jobs = "tcp://127.0.0.1:7000"}};
+    char out[600];
+    struct ald_err err = {0};
+    assert_int_equal(ald_sock_endpoint(&settings, "events", out, sizeof out, &err), ALD_OK);
+    assert_string_equal(out, "ipc:///run/x/events");
+    assert_int_equal(ald_sock_endpoint(&settings, "jobs", out, sizeof out, &err), ALD_OK);
+    assert_string_equal(out, "tcp://127.0.0.1:7000");
+    assert_int_equal(ald_sock_endpoint(&settings, "control-dlq", out, sizeof out, &err), ALD_OK);
+    assert_string_equal(out, "ipc:///run/x/control-dlq");
+    memset(settings.bus.run, 'a', 200);
+    assert_int_equal(ald_sock_endpoint(&settings, "events", out, sizeof out, &err), ALD_TOOBIG);
+    assert_non_null(strstr(err.text, "bus.run"));
+}
+
+static void test_frames(void **state)
+{
+    (void)state;
+    zmsg_t *msg = zmsg_new();
+    struct msg_ack ack = {.num = 5, .disposition = "applied"};
+    struct msg_ack back;
+    assert_int_equal(ald_frame_add(msg, &MSG_ACK, &ack), ALD_OK);
+    assert_int_equal(ald_wire_decode(&MSG_ACK, &back, ald_frame_span(zmsg_first(msg))), ALD_OK);
+    assert_int_equal(back.num, 5);
+    ack.num = UINT64_MAX; /* more than any language keeps */
+    assert_int_equal(ald_frame_add(msg, &MSG_ACK, &ack), ALD_TOOBIG);
+    assert_int_equal(zmsg_size(msg), 1);
+    zmsg_destroy(&msg);
+}
+
+int main(void)
+{
+    zsys_init();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_example, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_endpoint_has_one_owner, setup, teardown),
+        cmocka_unit_test(test_only_this_machine_is_reached),
+        cmocka_unit_test_setup_teardown(test_a_frame_has_a_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sending_never_waits, setup, teardown),
+        cmocka_unit_test(test_endpoints_of_the_settings),
+        cmocka_unit_test(test_frames),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
