@@ -29,7 +29,7 @@ HOMES = {
     "msgpack.h": ("proto/wire.c",),
     "msgpack/*": ("proto/wire.c",),
     "yaml.h": ("common/config/yaml.c",),
-    "sqlite3.h": ("common/store/sqlite.c",),
+    "sqlite3.h": ("common/store/sqlite.c", "common/store/sqlite.h"),
     "jansson.h": ("services/gateway/json*.c", "services/ctl/*.c"),
     "openssl/*": ("common/base/digest.c",),
     "czmq.h": ("common/net/*", "services/*"),

@@ -113,7 +113,7 @@ def test_unknown_callback_becomes_a_letter_and_comes_back():
         letter = until(lambda: house.dead_letters(reason="unknown_task"), 10, "no letter")[0]
         until(lambda: house.get(f"/v1/dead-letters/{letter['id']}")["attempts"], 10, "no attempt")
         assert [one["id"] for one in house.dead_letters()] == [letter["id"]], "no second letter"
-        task = house.register(provider_id, stale_after="60s")
+        task = house.register(provider_id, stale_after="60s", give_up_after="300s")
         ended = house.ended(task["id"], 10)
         assert (ended["source"], ended["result"]) == ("replay", "kept")
         until(lambda: not house.dead_letters(reason="unknown_task"), 10, "the letter stays open")
