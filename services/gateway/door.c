@@ -174,7 +174,9 @@ static void door_callback(const struct door *self, struct door_worker *worker,
         ledger_add(LEDGER_UNREADABLE);
         (void)door_say(exchange, 400, DOOR_TEXT, "the message can't be read\n");
     } else {
-        door_answer(self, exchange, door_store(self, worker));
+        enum item_end end = door_store(self, worker);
+        door_clear(worker); /* before the answer, which may bring the next body at once */
+        door_answer(self, exchange, end);
     }
 }
 

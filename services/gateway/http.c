@@ -12,12 +12,11 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "services/gateway/http_head.h"
 
 enum {
     HTTP_REQUEST_MAX = 320 * 1024, /* request line and headers: a query of 256 KiB passes */
     HTTP_PIECE = 16 * 1024,        /* bytes of a body read at once */
-    HTTP_HEAD_MAX = 1024,          /* of an answer, without the extra lines */
-    HTTP_ONE_WRITE = 8 * 1024,     /* up to here head and body leave in one call */
     HTTP_LINGER_BYTES = 64 << 20,  /* of an unread body, so that the client sees its answer */
     HTTP_LINGER_MS = 1000,
     HTTP_CUT_SIGNAL = SIGUSR1 /* ends the system call in which a late reader waits */
@@ -177,38 +176,6 @@ void http_tick(http_t *self)
 
 /* ---- answers ---- */
 
-static const char *http_reason(unsigned status)
-{
-    static const struct {
-        unsigned status;
-        const char *text;
-    } reasons[] = {
-        {200, "OK"},
-        {202, "Accepted"},
-        {204, "No Content"},
-        {400, "Bad Request"},
-        {401, "Unauthorized"},
-        {403, "Forbidden"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {409, "Conflict"},
-        {410, "Gone"},
-        {413, "Content Too Large"},
-        {415, "Unsupported Media Type"},
-        {421, "Misdirected Request"},
-        {422, "Unprocessable Content"},
-        {500, "Internal Server Error"},
-        {501, "Not Implemented"},
-        {502, "Bad Gateway"},
-        {503, "Service Unavailable"},
-        {504, "Gateway Timeout"},
-    };
-    for (size_t i = 0; i < ALD_COUNT(reasons); i++)
-        if (reasons[i].status == status)
-            return reasons[i].text;
-    return "Status";
-}
-
 static enum ald_rc http_put(http_exchange_t *self, const void *bytes, size_t len)
 {
     const char *at = bytes;
@@ -233,19 +200,20 @@ enum ald_rc http_answer(http_exchange_t *self, unsigned status, const char *extr
         connection = "Connection: close\r\n";
     else if (self->keep_alive_asked)
         connection = "Connection: keep-alive\r\n";
-    char out[HTTP_ONE_WRITE];
-    int n = snprintf(out, sizeof out, "HTTP/1.1 %u %s\r\nContent-Length: %zu\r\n%s%s\r\n", status,
-                     http_reason(status), body.len, connection, extra);
-    ALD_ASSERT(n > 0 && (size_t)n < sizeof out);
-    size_t len = (size_t)n;
+    struct http_head head;
+    http_head_begin(&head, status);
+    http_head_put(&head, extra);
+    http_head_put(&head, connection);
+    http_head_length(&head, body.len);
+    http_head_put(&head, "\r\n");
     if (self->head_only)
         body.len = 0;
-    if (body.len > 0 && body.len <= sizeof out - len) {
-        memcpy(out + len, body.data, body.len);
-        len += body.len;
+    if (body.len > 0 && body.len <= sizeof head.text - head.len) { /* in one call */
+        memcpy(head.text + head.len, body.data, body.len);
+        head.len += body.len;
         body.len = 0;
     }
-    enum ald_rc rc = http_put(self, out, len);
+    enum ald_rc rc = http_put(self, head.text, head.len);
     return rc == ALD_OK ? http_put(self, body.data, body.len) : rc;
 }
 
@@ -254,11 +222,11 @@ enum ald_rc http_begin(http_exchange_t *self, unsigned status, const char *extra
     ALD_ASSERT(!self->answered && !self->cut);
     self->answered = true;
     self->read = false; /* the end of the connection is the end of the answer */
-    char out[HTTP_ONE_WRITE];
-    int n = snprintf(out, sizeof out, "HTTP/1.1 %u %s\r\nConnection: close\r\n%s\r\n", status,
-                     http_reason(status), extra);
-    ALD_ASSERT(n > 0 && (size_t)n < sizeof out);
-    return http_put(self, out, (size_t)n);
+    struct http_head head;
+    http_head_begin(&head, status);
+    http_head_put(&head, extra);
+    http_head_put(&head, "Connection: close\r\n\r\n");
+    return http_put(self, head.text, head.len);
 }
 
 enum ald_rc http_write(http_exchange_t *self, struct ald_span bytes)

@@ -14,7 +14,8 @@ struct act {
     const struct ald_profile *profile;
     struct ald_verdict verdict;
     struct pending_task *open;
-    uint64_t task; /* open, ended or purged; 0 = none */
+    uint64_t task;   /* open, ended or purged; 0 = none */
+    bool reinjected; /* out of a letter, which it keeps or closes: it makes no other */
     struct vault_end end;
     char digest[65];
     struct arrival_facts facts;
@@ -76,9 +77,6 @@ static void act_decide(struct tracker *self, struct act *act, enum ald_proof pro
     if (ends && act->facts.task != ARRIVAL_TASK_UNKNOWN)
         ald_profile_digest(act->profile, ald_state_name(state), act->verdict.result,
                            act->verdict.result_json, act->digest);
-    bool known = false;
-    if (act->facts.task == ARRIVAL_TASK_ENDED && ends)
-        act->facts.conflicts = vault_conflicts(&self->vault, act->task, act->digest, &known);
     act->facts.message = act->message;
     act->facts.proof = proof;
     act->facts.profile = act->profile;
@@ -87,8 +85,15 @@ static void act_decide(struct tracker *self, struct act *act, enum ald_proof pro
     act->facts.task_provider_id = act->open ? act->open->provider_id : act->end.provider_id;
     act->facts.ended_state = act->end.state;
     act->facts.ended_digest = act->end.digest;
-    act->facts.conflict_known = known;
     act->facts.replay = replay;
+    arrival_decide(&act->facts, &act->decision);
+    if (act->decision.disposition != ALD_DISP_DEAD || act->task == 0 || act->reinjected)
+        return;
+    struct vault_letters_of had;
+    vault_letters_of(&self->vault, act->task, act->digest, &had);
+    act->facts.letters = had.all;
+    act->facts.conflicts = had.conflicts;
+    act->facts.conflict_known = had.known;
     arrival_decide(&act->facts, &act->decision);
 }
 
@@ -155,8 +160,10 @@ static void act_park(struct tracker *self, const struct act *act, const char *re
 static bool act_room(struct tracker *self, const struct act *act)
 {
     enum ald_disposition disposition = act->decision.disposition;
-    bool kept = disposition == ALD_DISP_PARKED || disposition == ALD_DISP_DEAD;
-    if (!kept || act->facts.proof > ALD_PROOF_NONE || act->message->spooled)
+    bool parked = disposition == ALD_DISP_PARKED;
+    enum ald_reason reason = parked ? ALD_REASON_UNKNOWN_TASK : act->decision.reason;
+    bool kept = parked || disposition == ALD_DISP_DEAD;
+    if (!kept || !arrival_unproven(act->facts.proof, reason) || act->message->spooled)
         return true;
     uint64_t count = 0;
     uint64_t bytes = 0;
@@ -164,11 +171,23 @@ static bool act_room(struct tracker *self, const struct act *act)
     park_share(self->park, provider, &count, &bytes);
     uint64_t most = act->profile ? act->profile->quota_count : 1000;
     uint64_t most_bytes = act->profile ? act->profile->quota_bytes : 16 << 20;
-    if (!quota_room(self->quota, provider, act->message->peer, act->bytes.len, count, bytes, most,
-                    most_bytes))
+    /* A network that the profile lets in has no share of its own. */
+    const char *peer = act->facts.proof == ALD_PROOF_NONE ? act->message->peer : "";
+    if (!quota_room(self->quota, provider, peer, act->bytes.len, count, bytes, most, most_bytes))
         return false;
-    quota_met(self->quota, provider, act->message->peer);
+    if (peer[0] != '\0')
+        quota_met(self->quota, provider, peer);
     return true;
+}
+
+/* Is the message itself kept? Of each task a few are, the rest are counted. */
+static bool act_keeps(struct tracker *self, const struct act *act)
+{
+    if (act->open)
+        return act->open->arrivals < ARRIVAL_KEPT_MAX;
+    if (act->facts.task == ARRIVAL_TASK_ENDED)
+        return tracker_tail_met(self, act->task, act->end.seq) <= ARRIVAL_KEPT_MAX;
+    return act->facts.task != ARRIVAL_TASK_PURGED;
 }
 
 static void act_answer(struct msg_ack *ack, enum ald_disposition disposition,
@@ -207,7 +226,6 @@ void act_callback(struct tracker *self, struct sender *sender, const struct msg_
     int64_t no = self->vault.last_arrival + 1;
     if (act.decision.disposition == ALD_DISP_DEAD)
         act_make_letter(self, &act, no, letter);
-    bool counted_only = act.open && act.open->arrivals >= ARRIVAL_KEPT_MAX;
     struct vault_arrival row = {.sender = sender->no,
                                 .num = message->num,
                                 .task = act.task,
@@ -217,23 +235,14 @@ void act_callback(struct tracker *self, struct sender *sender, const struct msg_
                                 .made_ms = tracker_now(self).run_ms,
                                 .ref = ald_span_str(ref),
                                 .letter = ald_span_str(letter),
-                                .message = counted_only ? ald_span_of(NULL, 0) : bytes};
+                                .message = act_keeps(self, &act) ? bytes : ald_span_of(NULL, 0)};
     vault_arrival_add(&self->vault, &row);
     if (act.decision.disposition == ALD_DISP_PARKED)
         act_park(self, &act, ref, row.no);
     act_apply(self, &act, row.no, false);
+    if (act.decision.fill_id)
+        act_unpark(self, act.task);
     act_answer(ack, act.decision.disposition, act.decision.reason);
-}
-
-/* Read a stored message back and decide on it as of now. */
-static bool act_again(struct tracker *self, struct act *act, struct msg_callback *message,
-                      struct ald_span bytes, enum ald_proof proof)
-{
-    if (ald_wire_decode(&MSG_CALLBACK, message, bytes) != ALD_OK)
-        return false;
-    *act = (struct act){.message = message, .bytes = bytes};
-    act_decide(self, act, proof, true);
-    return true;
 }
 
 static bool act_closes(enum ald_disposition disposition)
@@ -242,13 +251,20 @@ static bool act_closes(enum ald_disposition disposition)
            disposition == ALD_DISP_PROGRESS;
 }
 
-/* The door's proof is what the arrival's letter recorded, whatever an edited message claims. */
-static enum ald_proof act_proof(const struct msg_reinject *reinject,
-                                const struct vault_letter *letter)
+/* Decide on a letter's message as of now. The door's proof is what its letter recorded, whatever an
+ * edited message claims; only a person who may can put his word in its place. */
+static bool act_again(struct tracker *self, struct act *act, struct msg_callback *message,
+                      const struct msg_reinject *reinject, const struct vault_letter *letter)
 {
+    if (ald_wire_decode(&MSG_CALLBACK, message, reinject->original) != ALD_OK)
+        return false;
     bool vouched =
         reinject->believe && reinject->by_person && letter->reason == ALD_REASON_UNAUTHENTICATED;
-    return vouched ? ALD_PROOF_AUTH : letter->proof;
+    if (vouched && strcmp(message->fault, ald_reason_name(letter->reason)) == 0)
+        message->fault[0] = '\0';
+    *act = (struct act){.message = message, .bytes = reinject->original, .reinjected = true};
+    act_decide(self, act, vouched ? ALD_PROOF_AUTH : letter->proof, true);
+    return true;
 }
 
 void act_reinject(struct tracker *self, const struct msg_reinject *reinject, struct msg_ack *ack)
@@ -266,7 +282,7 @@ void act_reinject(struct tracker *self, const struct msg_reinject *reinject, str
         act_answer(ack, letter.outcome, ALD_REASON_NONE);
         return;
     }
-    if (!act_again(self, &act, &message, reinject->original, act_proof(reinject, &letter))) {
+    if (!act_again(self, &act, &message, reinject, &letter)) {
         act_answer(ack, ALD_DISP_STILL, letter.reason);
         return;
     }
@@ -280,6 +296,8 @@ void act_reinject(struct tracker *self, const struct msg_reinject *reinject, str
         vault_arrival_move(&self->vault, letter.arrival, ALD_DISP_DEAD, outcome, act.task, "");
     act_apply(self, &act, letter.arrival, true);
     ending_close(self, reinject->letter, false, outcome);
+    if (act.decision.fill_id)
+        act_unpark(self, act.task);
     act_answer(ack, outcome, ALD_REASON_NONE);
 }
 
@@ -302,10 +320,13 @@ static void act_unpark_one(struct tracker *self, int64_t no)
 {
     struct vault_arrival row;
     struct msg_callback message;
-    struct act act;
     if (!vault_arrival_get(&self->vault, no, &row, &self->evidence) ||
-        !act_again(self, &act, &message, row.message, row.proof))
+        ald_wire_decode(&MSG_CALLBACK, &message, row.message) != ALD_OK)
         return;
+    struct act act = {.message = &message, .bytes = row.message};
+    act_decide(self, &act, row.proof, true);
+    if (act.decision.disposition != ALD_DISP_DEAD && row.proof == ALD_PROOF_NONE)
+        quota_left(self->quota, message.provider, message.peer);
     char letter[ALD_ULID_MAX] = "";
     if (act.decision.disposition == ALD_DISP_DEAD)
         act_make_letter(self, &act, no, letter);

@@ -42,7 +42,8 @@ static bool poll_sense(const struct msg_outcome *outcome, const struct ald_verdi
            (coded || verdict->then == ALD_THEN_PENDING || verdict->then == ALD_THEN_LOST);
 }
 
-static void poll_note(struct tracker *self, const struct msg_outcome *outcome, bool sense)
+static void poll_note(struct tracker *self, const struct msg_outcome *outcome, bool sense,
+                      bool hinted)
 {
     struct ald_buf text;
     ald_buf_init(&text, 4096);
@@ -59,8 +60,8 @@ static void poll_note(struct tracker *self, const struct msg_outcome *outcome, b
     }
     char line[ALD_TEXT_MAX];
     ald_text_cut(line, sizeof line, ald_buf_span(&text));
-    vault_note(&self->vault, outcome->task, outcome->at_ms, outcome->left ? "poll" : "poll.unsent",
-               line);
+    const char *what = !outcome->left ? "poll.unsent" : hinted ? "poll.hinted" : "poll";
+    vault_note(&self->vault, outcome->task, outcome->at_ms, what, line);
     ald_buf_free(&text);
 }
 
@@ -81,6 +82,9 @@ static void poll_goes_on(struct tracker *self, struct pending_task *task,
         ald_log(ALD_WARN, "account.blocked", "provider=%s code=%s wait_ms=%" PRId64,
                 task->account->profile->name, ALD_Q(outcome->code), poll.wait_ms);
     pending_polled(self->pending, task, &poll, tracker_now(self).run_ms);
+    if (poll.block)
+        vault_block_set(&self->vault, task->account->profile->name,
+                        task->account->blocked_until_ms);
     if (task->failures == POLL_ALERT_AFTER)
         ald_log(ALD_WARN, "poll.senseless",
                 "provider=%s task=%" PRIu64 " polls=%u http=%" PRIu64
@@ -98,7 +102,8 @@ void act_outcome(struct tracker *self, const struct msg_outcome *outcome, struct
         enum ald_state state = ALD_STATE_LOST;
         bool ends =
             outcome->answered && (arrival_end(&verdict, &state) || poll_lost(self, task, &verdict));
-        poll_note(self, outcome, ends || poll_sense(outcome, &verdict));
+        bool hinted = task->hinted && task->lease == outcome->lease;
+        poll_note(self, outcome, ends || poll_sense(outcome, &verdict), hinted);
         books_add(&self->vault.books, BOOK_POLLS, outcome->answered);
         struct ending ending = {.state = state,
                                 .source = ALD_SOURCE_POLL,

@@ -15,6 +15,13 @@ bool arrival_end(const struct ald_verdict *verdict, enum ald_state *state)
     return verdict->then == ALD_THEN_DONE || failed;
 }
 
+bool arrival_unproven(enum ald_proof proof, enum ald_reason reason)
+{
+    bool nameless = reason == ALD_REASON_MALFORMED || reason == ALD_REASON_UNAUTHENTICATED ||
+                    reason == ALD_REASON_UNKNOWN_TASK;
+    return proof == ALD_PROOF_NONE || (proof == ALD_PROOF_ID && nameless);
+}
+
 static void arrival_dead(struct arrival_decision *out, enum ald_reason reason, const char *cause)
 {
     out->disposition = ALD_DISP_DEAD;
@@ -68,8 +75,6 @@ static void arrival_ended(const struct arrival_facts *facts, struct arrival_deci
         return;
     if (!own && state == had && strcmp(facts->digest, facts->ended_digest) == 0)
         return;
-    if (facts->conflict_known || facts->conflicts >= ARRIVAL_CONFLICTS_MAX)
-        return;
     arrival_dead(out, ALD_REASON_CONFLICT,
                  own ? "An answer came after aldaba had given the task up."
                      : "Another answer than the one that was published.");
@@ -110,9 +115,8 @@ static void arrival_open(const struct arrival_facts *facts, struct arrival_decis
         arrival_dead(out, ALD_REASON_UNMAPPED_STATUS, "The code is not in the profile's table.");
 }
 
-void arrival_decide(const struct arrival_facts *facts, struct arrival_decision *out)
+static void arrival_judge(const struct arrival_facts *facts, struct arrival_decision *out)
 {
-    *out = (struct arrival_decision){.cause = ""};
     if (facts->message->fault[0] != '\0') {
         arrival_fault(facts, out);
         return;
@@ -139,4 +143,25 @@ void arrival_decide(const struct arrival_facts *facts, struct arrival_decision *
         arrival_open(facts, out);
     out->fill_id = facts->task == ARRIVAL_TASK_OPEN && facts->proof >= ALD_PROOF_TOKEN &&
                    id[0] != '\0' && facts->task_provider_id[0] == '\0';
+}
+
+/* Enough letters of this task, or the same one again: counted, not kept. */
+static bool arrival_enough(const struct arrival_facts *facts, enum ald_reason reason)
+{
+    bool conflict = reason == ALD_REASON_CONFLICT;
+    bool known = facts->task == ARRIVAL_TASK_OPEN || facts->task == ARRIVAL_TASK_ENDED;
+    return known &&
+           (facts->letters >= ARRIVAL_LETTERS_MAX ||
+            (conflict && (facts->conflict_known || facts->conflicts >= ARRIVAL_CONFLICTS_MAX)));
+}
+
+void arrival_decide(const struct arrival_facts *facts, struct arrival_decision *out)
+{
+    *out = (struct arrival_decision){.cause = ""};
+    arrival_judge(facts, out);
+    if (out->disposition != ALD_DISP_DEAD || !arrival_enough(facts, out->reason))
+        return;
+    out->disposition = facts->task == ARRIVAL_TASK_OPEN ? ALD_DISP_PROGRESS : ALD_DISP_DUPLICATE;
+    out->reason = ALD_REASON_NONE;
+    out->cause = "";
 }

@@ -14,7 +14,8 @@
 #include "proto/messages.h"
 #include "proto/words.h"
 
-enum { ARRIVAL_CONFLICTS_MAX = 4, ARRIVAL_KEPT_MAX = 64 };
+/* What a task may bring: letters about conflicts, letters, messages that are kept whole. */
+enum { ARRIVAL_CONFLICTS_MAX = 4, ARRIVAL_LETTERS_MAX = 64, ARRIVAL_KEPT_MAX = 64 };
 
 /* What is known of the task that the message is about. */
 enum arrival_task {
@@ -34,9 +35,10 @@ struct arrival_facts {
     const char *task_provider_id; /* of an open or ended task; "" = not known */
     enum ald_state ended_state;   /* with ARRIVAL_TASK_ENDED */
     const char *ended_digest;
-    unsigned conflicts;  /* letters of kind conflict that the task has already */
+    unsigned letters;    /* that the task has had */
+    unsigned conflicts;  /* of those, about conflicts */
     bool conflict_known; /* one of them has this digest */
-    bool replay;         /* a re-injection: never parks */
+    bool replay;         /* not fresh from the door: never parks */
 };
 
 struct arrival_decision {
@@ -50,6 +52,10 @@ struct arrival_decision {
 };
 
 void arrival_decide(const struct arrival_facts *facts, struct arrival_decision *out);
+
+/* Does this count in the quota of strangers? An id that nobody knows proves nothing, whoever was
+ * let in to say it. */
+bool arrival_unproven(enum ald_proof proof, enum ald_reason reason);
 
 /* The state that a verdict ends a task with. False: it is no end. */
 bool arrival_end(const struct ald_verdict *verdict, enum ald_state *state);

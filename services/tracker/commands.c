@@ -57,14 +57,20 @@ static bool command_repeated(struct tracker *self, const struct msg_register *as
     return true;
 }
 
+static bool command_id_ok(const char *id)
+{
+    while ((unsigned char)*id >= 0x20 && *id != 0x7F)
+        id++;
+    return *id == '\0';
+}
+
 static const char *command_unfit(const struct tracker *self, const struct msg_register *ask,
                                  const struct ald_profile *profile)
 {
     if (!profile)
         return "There is no provider of this name in the settings.";
-    for (const char *c = ask->provider_id; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            return "provider_id holds control characters.";
+    if (!command_id_ok(ask->provider_id))
+        return "provider_id holds control characters.";
     int64_t stale = ask->stale_after_ms ? ask->stale_after_ms : profile->stale_after_ms;
     int64_t give_up =
         ask->give_up_after_ms ? ask->give_up_after_ms : profile->schedule.give_up_after_ms;
@@ -164,10 +170,12 @@ void command_attach(struct tracker *self, const struct msg_attach *ask, struct m
         return;
     const char *provider = task->account->profile->name;
     bool same = strcmp(task->provider_id, ask->provider_id) == 0;
-    if (ask->provider_id[0] == '\0' || (task->provider_id[0] != '\0' && !same)) {
-        command_say(answer, ask->provider_id[0] == '\0' ? "invalid" : "conflict",
-                    ask->provider_id[0] == '\0' ? "provider_id is empty."
-                                                : "The task has another provider id.");
+    if (ask->provider_id[0] == '\0' || !command_id_ok(ask->provider_id)) {
+        command_say(answer, "invalid", "provider_id is empty or holds control characters.");
+        return;
+    }
+    if (task->provider_id[0] != '\0' && !same) {
+        command_say(answer, "conflict", "The task has another provider id.");
         return;
     }
     if (!same &&

@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "services/tracker/arrival.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/outbox.h"
 #include "services/tracker/vault_letters.h"
@@ -51,7 +52,7 @@ void ending_letter(struct tracker *self, const struct ending_letter *letter, cha
     ald_text_cut(msg.provider_id, sizeof msg.provider_id, ald_span_str(letter->provider_id));
     ald_text_cut(msg.proof, sizeof msg.proof, ald_span_str(ald_proof_name(letter->proof)));
     vault_letter_add(&self->vault, &msg, letter->arrival, letter->digest);
-    if (letter->proof == ALD_PROOF_NONE)
+    if (arrival_unproven(letter->proof, letter->reason))
         quota_letter(self->quota, letter->provider, 1, (int64_t)letter->original.len);
     if (letter->task != 0)
         vault_note(&self->vault, letter->task, msg.made_at_ms, "letter", msg.reason);
@@ -68,7 +69,7 @@ void ending_close(struct tracker *self, const char *letter, bool dropped,
         return;
     vault_letter_close(&self->vault, letter, dropped ? VAULT_LETTER_DROPPED : VAULT_LETTER_RESOLVED,
                        outcome);
-    if (row.proof == ALD_PROOF_NONE)
+    if (arrival_unproven(row.proof, row.reason))
         quota_letter(self->quota, row.provider, -1, -(int64_t)row.size);
     ald_log(ALD_INFO, "letter.closed", "letter=%s outcome=%s", letter,
             dropped ? "dropped" : ald_disposition_name(outcome));

@@ -161,7 +161,9 @@ static int events_read(zloop_t *loop, zsock_t *sock, void *arg)
 {
     (void)loop;
     (void)sock;
-    events_drain(arg);
+    events_t *self = arg;
+    (void)tracker_awake(self->tracker);
+    events_drain(self);
     return 0;
 }
 

@@ -190,6 +190,7 @@ static int jobs_read(zloop_t *loop, zsock_t *sock, void *arg)
     (void)loop;
     (void)sock;
     jobs_t *self = arg;
+    (void)tracker_awake(self->tracker);
     jobs_drain(self);
     if (!self->tracker->open) {
         zmsg_t *msg = ald_sock_recv(self->sock); /* the store is away: silence */

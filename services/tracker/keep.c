@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "services/tracker/arrival.h"
 #include "services/tracker/vault_letters.h"
 
 enum {
@@ -13,6 +14,9 @@ enum {
     KEEP_INDEX_ROWS = 200000,       /* index under load only when so much has gathered */
     KEEP_INDEX_IDLE_MS = 200,
     KEEP_PURGE_MS = 10000,
+    KEEP_PURGE_BUSY_MS = 60000, /* under load, which may never end */
+    KEEP_SNAPSHOT_MS = 60000,
+    KEEP_NETWORKS_MS = 3600000,
     KEEP_PURGE_ROWS = 1000,
     KEEP_MARKS_MAX = ALD_WINDOW_MAX
 };
@@ -32,17 +36,25 @@ static void keep_task(void *arg, const struct vault_task *row)
                                   .made_ms = row->made_ms,
                                   .stale_after_ms = row->stale_after_ms,
                                   .give_up_after_ms = row->give_up_after_ms};
-    ald_idgen_above(&self->ids, row->id);
     if (!facts.profile) {
         ald_log(ALD_ERROR, "task.orphaned",
                 "provider=%s task=%" PRIu64
                 " text=\"its profile is not in the settings; put it back to go on\"",
                 ALD_Q(name), row->id);
-        self->orphans++;
+        if (self->orphans++ == 0) /* they come oldest first */
+            self->lowest_orphan = row->id;
         return;
     }
     if (pending_add(self->pending, &facts) != ALD_OK)
         ald_log(ALD_ERROR, "task.twice", "provider=%s task=%" PRIu64, name, row->id);
+}
+
+static void keep_polls(void *arg, uint64_t task, uint32_t polls, uint32_t hinted)
+{
+    struct tracker *self = arg;
+    struct pending_task *open = pending_find(self->pending, task);
+    if (open)
+        pending_polls(self->pending, open, polls, hinted);
 }
 
 static void keep_tail(void *arg, uint64_t task, uint64_t seq)
@@ -59,8 +71,10 @@ static void keep_parked(void *arg, const struct vault_arrival *row)
     ald_text_cut(name, sizeof name, ald_span_of(ref, ald_span_find(ald_span_str(ref), '/')));
     const struct ald_profile *profile = ald_profiles_find(self->profiles, name);
     int64_t keep_ms = profile ? profile->parked_for_ms : KEEP_DAY_MS;
-    struct park_item item = {
-        .no = row->no, .made_ms = row->made_ms, .until_ms = row->made_ms + keep_ms};
+    struct park_item item = {.no = row->no,
+                             .made_ms = row->made_ms,
+                             .until_ms = row->made_ms + keep_ms,
+                             .bytes = row->bytes};
     park_add(self->park, ref, &item);
 }
 
@@ -84,10 +98,22 @@ static void keep_arrival(void *arg, const struct vault_arrival *row)
         (void)!sender_note(sender, row->num, row->disposition);
 }
 
-static void keep_unproven(void *arg, const char *provider, uint64_t count, uint64_t bytes)
+static void keep_blocks(struct tracker *self)
+{
+    for (size_t i = 0; i < ald_profiles_count(self->profiles); i++) {
+        const struct ald_profile *profile = ald_profiles_at(self->profiles, i);
+        int64_t until_ms = vault_block(&self->vault, profile->name);
+        if (until_ms > self->run_base_ms)
+            pending_block(self->pending, profile, until_ms);
+    }
+}
+
+static void keep_unproven(void *arg, const char *provider, const struct vault_letter *sum,
+                          uint64_t count)
 {
     struct tracker *self = arg;
-    quota_letter(self->quota, provider, (int64_t)count, (int64_t)bytes);
+    if (arrival_unproven(sum->proof, sum->reason))
+        quota_letter(self->quota, provider, (int64_t)count, (int64_t)sum->size);
 }
 
 static size_t keep_tail_hash(const void *key)
@@ -126,6 +152,7 @@ static void keep_memory(struct tracker *self)
     zhashx_set_key_destructor(self->tail, NULL);
     zhashx_set_destructor(self->tail, keep_tail_free);
     self->orphans = 0;
+    self->lowest_orphan = 0;
 }
 
 void keep_forget(struct tracker *self)
@@ -167,11 +194,15 @@ enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
 {
     self->run_base_ms = self->vault.run_ms;
     self->run_since_ms = ald_clock_now().mono_ms;
+    self->turned_ms = self->run_since_ms;
     self->beat_ms = self->vault.run_ms;
     keep_memory(self);
+    ald_idgen_above(&self->ids, self->vault.last_task);
     keep_check_mark(self);
     vault_each_unindexed(&self->vault, keep_tail, self);
     vault_each_open(&self->vault, keep_task, self);
+    vault_each_polled(&self->vault, keep_polls, self);
+    keep_blocks(self);
     vault_each_parked(&self->vault, keep_parked, self);
     vault_each_sender(&self->vault, keep_restore_sender, self);
     self->kept_arrival = vault_meta(&self->vault, "kept_arrival");
@@ -236,11 +267,24 @@ static void keep_mark(struct tracker *self)
 static void keep_index(struct tracker *self)
 {
     uint64_t lowest = pending_lowest(self->pending);
+    if (self->orphans > 0 && (lowest == 0 || self->lowest_orphan < lowest))
+        lowest = self->lowest_orphan; /* open, and found again when its profile is back */
     vault_index(&self->vault, lowest ? lowest : self->ids.last_n * ALD_TRACKERS);
     if (self->vault.rc == ALD_OK)
         zhashx_purge(self->tail);
     else
         (void)tracker_commit(self);
+}
+
+/* A purged task answers for itself as long as some provider may call back about it. */
+static int64_t keep_tombs_for(const struct tracker *self)
+{
+    int64_t longest = 7 * KEEP_DAY_MS;
+    for (size_t i = 0; i < ald_profiles_count(self->profiles); i++) {
+        int64_t retries_ms = ald_profiles_at(self->profiles, i)->provider_retries_ms;
+        longest = retries_ms > longest ? retries_ms : longest;
+    }
+    return longest;
 }
 
 static void keep_purge(struct tracker *self)
@@ -249,11 +293,11 @@ static void keep_purge(struct tracker *self)
     const struct ald_settings *settings = self->settings;
     struct vault_bounds before = {.results_ms = now_ms - settings->store.keep_results_ms,
                                   .evidence_ms = now_ms - settings->store.keep_evidence_ms,
-                                  .tombs_ms = now_ms - 7 * KEEP_DAY_MS,
-                                  .keys_ms = now_ms - 30 * KEEP_DAY_MS};
+                                  .tombs_ms = now_ms - keep_tombs_for(self),
+                                  .keys_ms = now_ms - 30 * KEEP_DAY_MS,
+                                  .kept_arrival = self->kept_arrival};
     bool more = vault_purge(&self->vault, &before, KEEP_PURGE_ROWS, now_ms);
     self->purged_at_ms = more ? 0 : ald_clock_now().mono_ms;
-    quota_forget(self->quota);
     if (self->vault.rc != ALD_OK)
         (void)tracker_commit(self);
 }
@@ -269,8 +313,12 @@ void keep_tick(struct tracker *self, bool idle)
         keep_mark(self);
         self->told_mark_ms = mono_ms;
     }
-    if (self->open && self->vault.last_arrival - self->kept_arrival >= KEEP_SNAPSHOT_ARRIVALS)
+    int64_t taken = self->open ? self->vault.last_arrival - self->kept_arrival : 0;
+    if (taken >= KEEP_SNAPSHOT_ARRIVALS ||
+        (taken > 0 && mono_ms - self->kept_at_ms >= KEEP_SNAPSHOT_MS)) {
         keep_snapshot(self);
+        self->kept_at_ms = mono_ms;
+    }
     int64_t rows = self->open ? vault_unindexed(&self->vault) : 0;
     bool index = rows >= KEEP_INDEX_ROWS ||
                  (idle && rows > 0 && mono_ms - self->indexed_at_ms >= KEEP_INDEX_IDLE_MS);
@@ -278,8 +326,13 @@ void keep_tick(struct tracker *self, bool idle)
         keep_index(self);
         self->indexed_at_ms = ald_clock_now().mono_ms;
     }
-    if (self->open && idle && mono_ms - self->purged_at_ms >= KEEP_PURGE_MS)
+    int64_t purge_ms = idle ? KEEP_PURGE_MS : KEEP_PURGE_BUSY_MS;
+    if (self->open && mono_ms - self->purged_at_ms >= purge_ms)
         keep_purge(self);
+    if (self->open && mono_ms - self->networks_at_ms >= KEEP_NETWORKS_MS) {
+        quota_forget(self->quota);
+        self->networks_at_ms = mono_ms;
+    }
 }
 
 void keep_last(struct tracker *self)

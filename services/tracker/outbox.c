@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/net/courier.h"
 #include "services/tracker/vault_letters.h"
@@ -11,6 +12,7 @@ enum { OUTBOX_UNDER_WAY = 256 };
 struct outbox {
     struct tracker *tracker;
     ald_courier_t *courier;
+    uint64_t floor;                     /* as last read */
     uint64_t sent;                      /* all up to here were given to the courier */
     uint64_t settled[OUTBOX_UNDER_WAY]; /* to be deleted */
     size_t settled_count;
@@ -31,6 +33,32 @@ static void outbox_settled(void *arg, void *tag, const struct msg_ack *ack)
         outbox_clear(self);
 }
 
+/* All below the first letter that is still here are the dlq's alone. */
+static void outbox_head(void *arg, struct msg_batch *head)
+{
+    outbox_t *self = arg;
+    if (self->tracker->open)
+        self->floor = vault_outbox_floor(&self->tracker->vault);
+    head->floor = self->floor;
+}
+
+/* The numbering is the store's, as long as one history writes it. */
+static void outbox_name(struct tracker *tracker, char out[ALD_ULID_MAX])
+{
+    struct vault *vault = &tracker->vault;
+    int64_t store = vault_meta(vault, "store");
+    if (store == 0) {
+        uint32_t chance = 0;
+        ald_random(&chance, sizeof chance);
+        store = 1 + (int64_t)chance;
+        vault_begin(vault);
+        vault_meta_set(vault, "store", store);
+        (void)!vault_commit(vault);
+    }
+    (void)snprintf(out, ALD_ULID_MAX, "%013" PRIu64 "%013" PRId64,
+                   vault->lane % UINT64_C(10000000000000), store);
+}
+
 enum ald_rc outbox_new(struct tracker *tracker, outbox_t **out, struct ald_err *err)
 {
     char endpoint[ALD_PATH_MAX + 64];
@@ -40,15 +68,18 @@ enum ald_rc outbox_new(struct tracker *tracker, outbox_t **out, struct ald_err *
         return rc;
     outbox_t *self = zmalloc(sizeof *self);
     self->tracker = tracker;
+    char sender[ALD_ULID_MAX];
+    outbox_name(tracker, sender);
     struct ald_courier_options options = {
         .endpoint = endpoint,
         .role = "tracker",
-        .sender = ald_service_instance(tracker->service),
+        .sender = sender,
         .instance = ald_service_instance(tracker->service),
         .heartbeat_ms = tracker->settings->bus.heartbeat_ms,
         .resend_after_ms = 10000,
         .self = self,
         .on_settled = outbox_settled,
+        .on_head = outbox_head,
     };
     rc = ald_courier_new(ald_service_loop(tracker->service), &options, &self->courier, err);
     if (rc != ALD_OK) {
@@ -74,6 +105,8 @@ static void outbox_send(void *arg, uint64_t num, struct ald_span message)
     outbox_t *self = arg;
     if (num > self->sent)
         self->sent = num;
+    if (ald_courier_holds(self->courier, num))
+        return; /* the store was read back; the courier was not */
     if (ald_courier_add(self->courier, num, message, NULL) != ALD_OK)
         ald_log(ALD_ERROR, "outbox.too_big", "num=%" PRIu64 " bytes=%zu", num, message.len);
 }

@@ -19,6 +19,7 @@ struct pending {
     size_t account_turn; /* where the next lease looks first */
     size_t phase_count[3];
     size_t unattached;
+    struct pending_task *oldest, *youngest; /* by id */
     uint64_t random;
 };
 
@@ -116,10 +117,40 @@ static void pending_idle_until(pending_t *self, struct pending_task *task, int64
                                int64_t now_ms)
 {
     const struct ald_schedule *schedule = &task->account->profile->schedule;
-    bool polls_left = pending_can_poll(task) && task->polls < schedule->max_requests;
+    bool polls_left = pending_can_poll(task) && task->requests < schedule->max_requests;
     if (now_ms < task->give_up_at_ms && (!polls_left || at_ms > task->give_up_at_ms))
         at_ms = task->give_up_at_ms;
     pending_due_at(self, task, task->deadline_polled ? now_ms : at_ms);
+}
+
+/* Ids rise, so the place of a new one is nearly always at the end. */
+static void pending_line_up(pending_t *self, struct pending_task *task)
+{
+    struct pending_task *older = self->youngest;
+    while (older && older->id > task->id)
+        older = older->older;
+    task->older = older;
+    task->younger = older ? older->younger : self->oldest;
+    if (task->younger)
+        task->younger->older = task;
+    else
+        self->youngest = task;
+    if (older)
+        older->younger = task;
+    else
+        self->oldest = task;
+}
+
+static void pending_step_out(pending_t *self, struct pending_task *task)
+{
+    if (task->older)
+        task->older->younger = task->younger;
+    else
+        self->oldest = task->younger;
+    if (task->younger)
+        task->younger->older = task->older;
+    else
+        self->youngest = task->older;
 }
 
 static void pending_phase_set(pending_t *self, struct pending_task *task, enum pending_phase phase)
@@ -191,7 +222,6 @@ enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
     task->stale_at_ms = facts->made_ms + facts->stale_after_ms;
     task->give_up_at_ms = facts->made_ms + facts->give_up_after_ms;
     task->hinted_at_ms = INT64_MIN / 2;
-    task->polls = facts->polls;
     if (task->provider_id[0] != '\0' && zhashx_insert(self->by_ref, task->ref, task) != 0) {
         pending_task_free(task);
         return ALD_EXISTS;
@@ -200,8 +230,17 @@ enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
     task->account->open++;
     self->phase_count[PENDING_IDLE]++;
     self->unattached += task->provider_id[0] == '\0';
+    pending_line_up(self, task);
     pending_idle_until(self, task, task->stale_at_ms, task->made_ms);
     return ALD_OK;
+}
+
+void pending_polls(pending_t *self, struct pending_task *task, uint32_t polls, uint32_t hinted)
+{
+    task->polls += polls;
+    task->requests += polls - hinted;
+    if (task->phase == PENDING_IDLE)
+        pending_idle_until(self, task, task->stale_at_ms, task->made_ms);
 }
 
 struct pending_task *pending_find(const pending_t *self, uint64_t id)
@@ -244,8 +283,14 @@ bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms)
         now_ms - task->hinted_at_ms < schedule->every_ms)
         return false;
     task->hinted_at_ms = now_ms;
+    task->hinted = true;
     pending_queue(self, task, now_ms);
     return true;
+}
+
+void pending_block(pending_t *self, const struct ald_profile *profile, int64_t until_ms)
+{
+    pending_account(self, profile)->blocked_until_ms = until_ms;
 }
 
 void pending_end(pending_t *self, struct pending_task **task_p)
@@ -260,6 +305,7 @@ void pending_end(pending_t *self, struct pending_task **task_p)
     else
         self->unattached--;
     zhashx_delete(self->by_id, &task->id);
+    pending_step_out(self, task);
     self->phase_count[task->phase]--;
     task->account->open--;
     pending_task_free(task);
@@ -287,17 +333,21 @@ static int64_t pending_wait(pending_t *self, const struct pending_task *task,
 void pending_polled(pending_t *self, struct pending_task *task, const struct pending_poll *poll,
                     int64_t now_ms)
 {
-    if (poll->left)
+    bool leased = task->phase == PENDING_LEASED && task->lease == poll->lease;
+    if (poll->left) {
         task->polls++;
+        task->requests += !(leased && task->hinted);
+    }
     task->failures = poll->sense ? 0 : task->failures + 1;
     if (poll->answered && now_ms >= task->give_up_at_ms)
         task->deadline_polled = true;
     if (poll->block && now_ms + poll->wait_ms > task->account->blocked_until_ms)
         task->account->blocked_until_ms = now_ms + poll->wait_ms;
-    if (task->phase != PENDING_LEASED || task->lease != poll->lease)
+    if (!leased)
         return;
     pending_phase_set(self, task, PENDING_IDLE);
     task->lease = 0;
+    task->hinted = false;
     pending_idle_until(self, task, now_ms + pending_wait(self, task, poll), now_ms);
 }
 
@@ -391,12 +441,7 @@ size_t pending_count_unattached(const pending_t *self)
 
 uint64_t pending_lowest(const pending_t *self)
 {
-    uint64_t lowest = 0;
-    struct pending_task *task = zhashx_first(self->by_id);
-    for (; task; task = zhashx_next(self->by_id))
-        if (lowest == 0 || task->id < lowest)
-            lowest = task->id;
-    return lowest;
+    return self->oldest ? self->oldest->id : 0;
 }
 
 const struct pending_account *pending_account_at(const pending_t *self, size_t index)

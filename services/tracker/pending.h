@@ -59,11 +59,14 @@ struct pending_task {
     enum pending_phase phase;
     uint64_t lease; /* while leased */
     uint64_t poller;
-    uint32_t polls;                   /* that left for the provider */
-    uint32_t failures;                /* polls in a row that said nothing */
-    uint32_t arrivals;                /* callbacks kept */
-    bool deadline_polled;             /* a poll was answered after give_up_at */
-    struct pending_task *prev, *next; /* in the account's queue */
+    uint32_t polls;                       /* that left for the provider */
+    uint32_t requests;                    /* of those, the ones that count in max_requests */
+    uint32_t failures;                    /* polls in a row that said nothing */
+    uint32_t arrivals;                    /* callbacks kept */
+    bool hinted;                          /* the poll that is queued or leased was asked for */
+    bool deadline_polled;                 /* a poll was answered after give_up_at */
+    struct pending_task *prev, *next;     /* in the account's queue */
+    struct pending_task *older, *younger; /* of all, by id */
 };
 
 struct pending_options {
@@ -80,7 +83,6 @@ struct pending_facts {
     int64_t made_ms;
     int64_t stale_after_ms;
     int64_t give_up_after_ms;
-    uint32_t polls;
 };
 
 pending_t *pending_new(const struct pending_options *options);
@@ -88,6 +90,9 @@ void pending_destroy(pending_t **self_p);
 
 /* Owe a task from now on. ALD_OK. ALD_EXISTS: known already, nothing changed. */
 ALD_NODISCARD enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts);
+
+/* Polls of a task read back, some of them hinted: added to what it has. */
+void pending_polls(pending_t *self, struct pending_task *task, uint32_t polls, uint32_t hinted);
 
 /* NULL when no such task is open. Borrowed until it ends. */
 struct pending_task *pending_find(const pending_t *self, uint64_t id);
@@ -101,6 +106,9 @@ ALD_NODISCARD enum ald_rc pending_attach(pending_t *self, struct pending_task *t
 /* A message asked to look: the next poll comes forward to now, at most once per `every` of the
  * profile, and without counting. True if that changed anything. */
 bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms);
+
+/* An account was blocked until then, before the tracker's last start. */
+void pending_block(pending_t *self, const struct ald_profile *profile, int64_t until_ms);
 
 /* The task has ended: forget it. *task_p is NULL after. */
 void pending_end(pending_t *self, struct pending_task **task_p);
@@ -144,7 +152,7 @@ size_t pending_count_phase(const pending_t *self, enum pending_phase phase);
 /* Open tasks whose provider id is not known yet. */
 size_t pending_count_unattached(const pending_t *self);
 
-/* Lowest open id, or 0. Walks all: for the indexer's rare use. */
+/* Lowest open id, or 0. */
 uint64_t pending_lowest(const pending_t *self);
 
 /* Accounts, for status: NULL past the last. */

@@ -107,6 +107,21 @@ void query_tick(query_t *self)
     query_send(self, &msg);
 }
 
+/* Status and audit are the same figures; who asks for an audit judges them. */
+static bool query_asks_figures(struct ald_span bytes, struct msg_answer *answer)
+{
+    struct msg_status status;
+    struct msg_audit audit;
+    if (ald_wire_decode(&MSG_STATUS, &status, bytes) == ALD_OK)
+        answer->req = status.req;
+    else if (ald_wire_decode(&MSG_AUDIT, &audit, bytes) == ALD_OK)
+        answer->req = audit.req;
+    else
+        return false;
+    ald_text_cut(answer->rc, sizeof answer->rc, ald_span_str("ok"));
+    return true;
+}
+
 /* A question or command that is answered at once or after this turn's commit. */
 static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span bytes)
 {
@@ -114,8 +129,6 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
         struct msg_register reg;
         struct msg_attach attach;
         struct msg_cancel cancel;
-        struct msg_status status;
-        struct msg_audit audit;
     } ask;
     struct msg_answer answer = {0};
     struct msg_task_view view = {0};
@@ -126,10 +139,8 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
         command_attach(self->tracker, &ask.attach, &answer, &view);
     else if (ald_wire_decode(&MSG_CANCEL, &ask.cancel, bytes) == ALD_OK)
         command_cancel(self->tracker, &ask.cancel, &answer, &view);
-    else if (ald_wire_decode(&MSG_STATUS, &ask.status, bytes) == ALD_OK)
-        figures = (answer = (struct msg_answer){.req = ask.status.req, .rc = "ok"}, true);
-    else if (ald_wire_decode(&MSG_AUDIT, &ask.audit, bytes) == ALD_OK)
-        figures = (answer = (struct msg_answer){.req = ask.audit.req, .rc = "ok"}, true);
+    else if (query_asks_figures(bytes, &answer))
+        figures = true;
     else
         return NULL;
     zmsg_t *msg = query_answer(who_p, &answer);
@@ -181,6 +192,7 @@ static int query_read(zloop_t *loop, zsock_t *sock, void *arg)
     (void)sock;
     query_t *self = arg;
     struct tracker *tracker = self->tracker;
+    (void)tracker_awake(tracker);
     bool begun = false;
     for (int i = 0; i < QUERY_TURN; i++) {
         zmsg_t *msg = ald_sock_recv(self->sock);

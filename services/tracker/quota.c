@@ -1,5 +1,6 @@
 #include "services/tracker/quota.h"
 
+#include <arpa/inet.h>
 #include <czmq.h>
 #include <string.h>
 
@@ -44,15 +45,19 @@ void quota_destroy(quota_t **self_p)
     *self_p = NULL;
 }
 
-/* "provider 192.0.2" or the first four groups of an IPv6 address. */
+/* "provider 192.0.2.0" or "provider 2001:db8::". */
 static void quota_network(const char *provider, const char *peer, char out[QUOTA_KEY_MAX])
 {
-    char separator = strchr(peer, ':') ? ':' : '.';
-    int left = separator == ':' ? 4 : 3;
-    size_t len = 0;
-    while (peer[len] && (peer[len] != separator || --left > 0))
-        len++;
-    (void)snprintf(out, QUOTA_KEY_MAX, "%s %.*s", provider, (int)len, peer);
+    uint8_t address[16] = {0};
+    char network[INET6_ADDRSTRLEN] = "";
+    if (inet_pton(AF_INET, peer, address) == 1) {
+        address[3] = 0;
+        (void)inet_ntop(AF_INET, address, network, sizeof network);
+    } else if (inet_pton(AF_INET6, peer, address) == 1) {
+        memset(address + 8, 0, 8);
+        (void)inet_ntop(AF_INET6, address, network, sizeof network);
+    }
+    (void)snprintf(out, QUOTA_KEY_MAX, "%s %s", provider, network);
 }
 
 static struct quota_share *quota_share(zhashx_t *in, const char *key)
@@ -73,6 +78,8 @@ bool quota_room(const quota_t *self, const char *provider, const char *peer, uin
     uint64_t have_bytes = parked_bytes + (letters ? (uint64_t)letters->bytes : 0);
     if (have >= count || have_bytes + bytes > max_bytes)
         return false;
+    if (peer[0] == '\0')
+        return true;
     char network[QUOTA_KEY_MAX];
     quota_network(provider, peer, network);
     const struct quota_share *met = zhashx_lookup(self->networks, network);
@@ -87,6 +94,15 @@ void quota_met(quota_t *self, const char *provider, const char *peer)
     char network[QUOTA_KEY_MAX];
     quota_network(provider, peer, network);
     quota_share(self->networks, network)->count++;
+}
+
+void quota_left(quota_t *self, const char *provider, const char *peer)
+{
+    char network[QUOTA_KEY_MAX];
+    quota_network(provider, peer, network);
+    struct quota_share *share = zhashx_lookup(self->networks, network);
+    if (share && share->count > 0)
+        share->count--;
 }
 
 void quota_forget(quota_t *self)

@@ -14,12 +14,13 @@ void quota_destroy(quota_t **self_p);
 
 /* Room for one more of bytes? The provider may keep `count` and `max_bytes`; a source network (/24,
  * or /64 of IPv6) a tenth of the count, but at least 16. parked_* are what it has parked already.
- */
+ * peer "": of no network. */
 bool quota_room(const quota_t *self, const char *provider, const char *peer, uint64_t bytes,
                 uint64_t parked_count, uint64_t parked_bytes, uint64_t count, uint64_t max_bytes);
 
-/* Count what a network brought, in this run. */
+/* Count what a network brought, in this run; and that it turned out well. */
 void quota_met(quota_t *self, const char *provider, const char *peer);
+void quota_left(quota_t *self, const char *provider, const char *peer);
 /* Forget the networks: once in a while. */
 void quota_forget(quota_t *self);
 

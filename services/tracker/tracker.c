@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "common/store/disk.h"
 #include "services/tracker/acts.h"
+#include "services/tracker/arrival.h"
 #include "services/tracker/events.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/figures.h"
@@ -31,8 +32,11 @@ enum {
 struct tracker_now tracker_now(const struct tracker *self)
 {
     struct ald_now now = ald_clock_now();
+    int64_t mono_ms = now.mono_ms;
+    if (mono_ms > self->turned_ms + TRACKER_GAP_MS)
+        mono_ms = self->turned_ms + TRACKER_GAP_MS;
     return (struct tracker_now){.wall_ms = now.wall_ms,
-                                .run_ms = self->run_base_ms + now.mono_ms - self->run_since_ms};
+                                .run_ms = self->run_base_ms + mono_ms - self->run_since_ms};
 }
 
 bool tracker_hold(const struct tracker *self)
@@ -53,6 +57,17 @@ void tracker_tail_add(struct tracker *self, uint64_t task, uint64_t seq)
     zhashx_update(self->tail, &tail->task, tail);
 }
 
+uint32_t tracker_tail_met(struct tracker *self, uint64_t task, uint64_t seq)
+{
+    struct tracker_tail *tail = zhashx_lookup(self->tail, &task);
+    if (!tail) {
+        tracker_tail_add(self, task, seq);
+        tail = zhashx_lookup(self->tail, &task);
+        tail->arrivals = vault_arrivals_of(&self->vault, task, ARRIVAL_KEPT_MAX);
+    }
+    return ++tail->arrivals;
+}
+
 void tracker_position(const struct tracker *self, uint64_t seq, char out[ALD_POSITION_MAX])
 {
     position_write(self->vault.lane, seq, out);
@@ -70,7 +85,6 @@ static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
         vault_close(&self->vault);
         return rc;
     }
-    self->turned_ms = ald_clock_now().mono_ms;
     self->open = true;
     return ALD_OK;
 }
@@ -113,8 +127,7 @@ static void tracker_retry_store(struct tracker *self)
     self->retry_ms = ald_clock_now().mono_ms + TRACKER_RETRY_MS;
 }
 
-/* Service time stands still while nobody serves. */
-static bool tracker_stood_still(struct tracker *self)
+bool tracker_awake(struct tracker *self)
 {
     int64_t now_ms = ald_clock_now().mono_ms;
     int64_t gap_ms = now_ms - self->turned_ms;
@@ -143,7 +156,7 @@ static int tracker_tick(zloop_t *loop, int timer, void *arg)
         tracker_retry_store(self);
         return 0;
     }
-    bool stood = tracker_stood_still(self);
+    bool stood = tracker_awake(self);
     events_drain(self->events); /* what others say comes before what clocks say */
     if (self->open)
         jobs_drain(self->jobs);

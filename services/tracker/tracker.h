@@ -46,7 +46,8 @@ struct tracker {
     struct ald_idgen ids;
     struct ald_keys keys;
 
-    /* Service time: base + (monotonic now - since), without the gaps. */
+    /* Service time: base + (monotonic now - since), without the gaps. It never runs on for more
+     * than TRACKER_GAP_MS after a tick, so what is read first after a stop sees no leap. */
     int64_t run_base_ms;
     int64_t run_since_ms;
     int64_t turned_ms; /* monotonic time of the last tick */
@@ -54,11 +55,14 @@ struct tracker {
     int64_t told_mark_ms;
     int64_t indexed_at_ms;
     int64_t purged_at_ms;
+    int64_t kept_at_ms; /* monotonic: the senders' last snapshot */
+    int64_t networks_at_ms;
     int64_t busy_ms;      /* monotonic: rows were last written */
     int64_t seen_rows;    /* arrivals and notes as of the last tick */
     int64_t kept_arrival; /* senders on disk are as of this arrival */
     uint64_t orphans;     /* open tasks whose profile is not loaded */
-    bool open;            /* the store is, and everything is read back */
+    uint64_t lowest_orphan;
+    bool open; /* the store is, and everything is read back */
     int64_t retry_ms;
 
     struct ald_buf scratch; /* for judging */
@@ -75,6 +79,7 @@ struct tracker {
 struct tracker_tail {
     uint64_t task;
     uint64_t seq;
+    uint32_t arrivals; /* of the ended task, as far as they are not indexed */
 };
 
 struct tracker_now {
@@ -83,6 +88,10 @@ struct tracker_now {
 };
 
 struct tracker_now tracker_now(const struct tracker *self);
+
+/* Every handler of the loop calls this first: if the loop has stood still (SIGSTOP, a suspended
+ * machine), service time is set back by the gap before anybody reads it. True: it had. */
+bool tracker_awake(struct tracker *self);
 
 /* End a transaction. True: on disk, go on and tell. False: nothing of it happened, all memory was
  * thrown away; tell nobody anything. */
@@ -94,6 +103,8 @@ bool tracker_hold(const struct tracker *self);
 /* The result of an ended task: its sequence number if it is not indexed yet, else 0. */
 uint64_t tracker_tail_seq(const struct tracker *self, uint64_t task);
 void tracker_tail_add(struct tracker *self, uint64_t task, uint64_t seq);
+/* One more callback of an ended task, whose result is at seq: how many that makes. */
+uint32_t tracker_tail_met(struct tracker *self, uint64_t task, uint64_t seq);
 
 /* A position of the feed as text; and back. */
 void tracker_position(const struct tracker *self, uint64_t seq, char out[ALD_POSITION_MAX]);

@@ -44,7 +44,9 @@ static const struct ald_store_step VAULT_STEPS[] = {
      "CREATE TABLE senders (no INTEGER PRIMARY KEY, sender TEXT NOT NULL UNIQUE,"
      " floor BIGINT NOT NULL, heard_ms BIGINT NOT NULL, marks BLOB);"
      "CREATE TABLE tombs (task INTEGER PRIMARY KEY, at_ms BIGINT NOT NULL, provider TEXT NOT NULL,"
-     " provider_id TEXT NOT NULL);"},
+     " provider_id TEXT NOT NULL);"
+     "CREATE INDEX tombs_at ON tombs (at_ms);"
+     "CREATE INDEX keys_at ON keys (at_ms);"},
 };
 
 struct ald_store_options vault_options(const char *path, bool read_only)
@@ -62,8 +64,8 @@ void vault_fail(struct vault *self, enum ald_rc rc)
     if (rc == ALD_OK || self->rc != ALD_OK)
         return;
     self->rc = rc;
-    ald_log(ALD_ERROR, "vault.failed", "rc=%s text=\"%s\"", ald_rc_name(rc),
-            self->store ? ald_store_message(self->store) : "");
+    ald_log(ALD_ERROR, "vault.failed", "rc=%s text=%s", ald_rc_name(rc),
+            ALD_Q(self->store ? ald_store_message(self->store) : ""));
 }
 
 ald_stmt_t *vault_prepare(struct vault *self, const char *sql)
@@ -139,6 +141,9 @@ enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_by
     self->last_arrival = arrival > self->indexed_arrival ? arrival : self->indexed_arrival;
     int64_t note = vault_number(self, "SELECT MAX(no) FROM notes");
     self->last_note = note > self->indexed_note ? note : self->indexed_note;
+    int64_t task = vault_number(self, "SELECT MAX(id) FROM tasks");
+    int64_t tomb = vault_number(self, "SELECT MAX(task) FROM tombs");
+    self->last_task = (uint64_t)(task > tomb ? task : tomb);
     int64_t outbox = vault_number(self, "SELECT MAX(num) FROM outbox");
     int64_t told_outbox = vault_meta(self, "last_outbox");
     self->last_outbox = outbox > told_outbox ? outbox : told_outbox;
@@ -208,4 +213,20 @@ void vault_meta_set(struct vault *self, const char *name, int64_t value)
     ald_stmt_bind_str(stmt, 1, name);
     ald_stmt_bind_i64(stmt, 2, value);
     vault_run(self, stmt);
+}
+
+enum { VAULT_BLOCK_NAME = ALD_PROVIDER_MAX + 8 };
+
+int64_t vault_block(struct vault *self, const char *provider)
+{
+    char name[VAULT_BLOCK_NAME];
+    (void)snprintf(name, sizeof name, "block.%s", provider);
+    return vault_meta(self, name);
+}
+
+void vault_block_set(struct vault *self, const char *provider, int64_t until_ms)
+{
+    char name[VAULT_BLOCK_NAME];
+    (void)snprintf(name, sizeof name, "block.%s", provider);
+    vault_meta_set(self, name, until_ms);
 }

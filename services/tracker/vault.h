@@ -28,6 +28,7 @@ struct vault {
     struct books books;
     uint64_t lane;
     uint64_t last_seq;    /* of results, in this lane */
+    uint64_t last_task;   /* highest id that was there when it was opened */
     int64_t last_arrival; /* no of the newest arrival */
     int64_t last_note;
     int64_t last_outbox;
@@ -64,6 +65,7 @@ struct vault_arrival {
     struct ald_span ref;     /* "provider/provider_id" that a parked one waits for */
     struct ald_span letter;  /* "" or the letter it lies in */
     struct ald_span message; /* an encoded msg_callback; empty when only counted */
+    uint64_t bytes;          /* of the message; read by vault_each_parked alone */
 };
 
 struct vault_result {
@@ -87,7 +89,7 @@ struct vault_end {
     enum ald_state state;
     char digest[65];
     char provider_id[ALD_PROVIDER_ID_MAX];
-    unsigned conflicts;
+    uint64_t seq;
 };
 
 /* Open or create <data>/tracker.db, recover, and read the counters. */
@@ -105,6 +107,11 @@ ALD_NODISCARD enum ald_rc vault_commit(struct vault *self);
 /* Small named facts. */
 int64_t vault_meta(struct vault *self, const char *name);
 void vault_meta_set(struct vault *self, const char *name, int64_t value);
+
+/* Until when an account is blocked, in service time: a restart must not ask a provider that has
+ * just told us to stay away. */
+int64_t vault_block(struct vault *self, const char *provider);
+void vault_block_set(struct vault *self, const char *provider, int64_t until_ms);
 
 /* Tasks. */
 void vault_task_add(struct vault *self, const struct vault_task *task);
@@ -131,6 +138,8 @@ void vault_arrival_move(struct vault *self, int64_t no, enum ald_disposition fro
 /* Read one; message is copied to buf, the other texts are empty. False: no such row. */
 bool vault_arrival_get(struct vault *self, int64_t no, struct vault_arrival *out,
                        struct ald_buf *buf);
+/* How many arrivals of a task are indexed, counted up to most. */
+uint32_t vault_arrivals_of(struct vault *self, uint64_t task, uint32_t most);
 typedef void vault_arrival_fn(void *context, const struct vault_arrival *arrival);
 /* Every arrival after no (without its message), and every parked one. */
 void vault_each_arrival(struct vault *self, int64_t after, vault_arrival_fn *fn, void *context);
@@ -148,8 +157,10 @@ void vault_each_unindexed(struct vault *self, vault_seq_fn *fn, void *context);
 /* A line for a task's timeline. */
 void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *what,
                 const char *text);
-/* Polls noted of a task: how many left for the provider. */
-uint32_t vault_polls(struct vault *self, uint64_t task);
+/* Call fn with the polls noted of each task that may be open: those that left for the provider, and
+ * of these the ones that were hinted. */
+typedef void vault_polls_fn(void *context, uint64_t task, uint32_t polls, uint32_t hinted);
+void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context);
 
 /* Index all rows that are not indexed yet, sorted by task, in a transaction of its own.
  * lowest_open: no task below it is open. */
@@ -158,10 +169,11 @@ int64_t vault_unindexed(const struct vault *self);
 
 /* How old things may become: wall times before which they are deleted. */
 struct vault_bounds {
-    int64_t results_ms;  /* ended tasks with their results */
-    int64_t evidence_ms; /* arrivals, but for parked and dead ones */
-    int64_t tombs_ms;    /* what is remembered of purged tasks */
-    int64_t keys_ms;     /* idempotency keys */
+    int64_t results_ms;   /* ended tasks with their results */
+    int64_t evidence_ms;  /* arrivals, but for parked and dead ones */
+    int64_t kept_arrival; /* and those after this, whose senders are not on disk yet */
+    int64_t tombs_ms;     /* what is remembered of purged tasks */
+    int64_t keys_ms;      /* idempotency keys */
 };
 
 /* Delete at most `limit` of each, in a transaction of its own; true while more wait. */

@@ -55,6 +55,21 @@ void vault_arrival_move(struct vault *self, int64_t no, enum ald_disposition fro
     books_add(&self->books, BOOK_DISPOSITION + to, 1);
 }
 
+uint32_t vault_arrivals_of(struct vault *self, uint64_t task, uint32_t most)
+{
+    uint32_t count = 0;
+    ald_stmt_t *stmt = vault_prepare(
+        self, "SELECT COUNT(*) FROM (SELECT 1 FROM finds WHERE task = ?1 AND kind = 1 LIMIT ?2)");
+    if (!stmt)
+        return 0;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, most);
+    if (vault_step(self, stmt))
+        count = (uint32_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return count;
+}
+
 static void vault_arrival_read(ald_stmt_t *stmt, struct vault_arrival *out)
 {
     *out = (struct vault_arrival){.no = ald_stmt_i64(stmt, 0),
@@ -95,6 +110,7 @@ static void vault_walk(struct vault *self, ald_stmt_t *stmt, vault_arrival_fn *f
     while (vault_step(self, stmt)) {
         struct vault_arrival arrival;
         vault_arrival_read(stmt, &arrival);
+        arrival.bytes = (uint64_t)ald_stmt_i64(stmt, 9);
         fn(context, &arrival);
     }
     ald_stmt_reset(stmt);
@@ -103,8 +119,8 @@ static void vault_walk(struct vault *self, ald_stmt_t *stmt, vault_arrival_fn *f
 void vault_each_arrival(struct vault *self, int64_t after, vault_arrival_fn *fn, void *context)
 {
     ald_stmt_t *stmt =
-        vault_prepare(self, "SELECT no, sender, num, task, disposition, proof, at_ms, made_ms, ref"
-                            " FROM arrivals WHERE no > ?1 ORDER BY no");
+        vault_prepare(self, "SELECT no, sender, num, task, disposition, proof, at_ms, made_ms, ref,"
+                            " 0 FROM arrivals WHERE no > ?1 ORDER BY no");
     if (!stmt)
         return;
     ald_stmt_bind_i64(stmt, 1, after);
@@ -114,8 +130,8 @@ void vault_each_arrival(struct vault *self, int64_t after, vault_arrival_fn *fn,
 void vault_each_parked(struct vault *self, vault_arrival_fn *fn, void *context)
 {
     ald_stmt_t *stmt =
-        vault_prepare(self, "SELECT no, sender, num, task, disposition, proof, at_ms, made_ms, ref"
-                            " FROM arrivals WHERE disposition = 3 ORDER BY no");
+        vault_prepare(self, "SELECT no, sender, num, task, disposition, proof, at_ms, made_ms, ref,"
+                            " LENGTH(message) FROM arrivals WHERE disposition = 3 ORDER BY no");
     if (stmt)
         vault_walk(self, stmt, fn, context);
 }

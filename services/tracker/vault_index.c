@@ -110,26 +110,31 @@ static size_t vault_purge_results(struct vault *self, int64_t before_ms, size_t 
 }
 
 /* The last of the next rows that is old enough, or 0. */
-static int64_t vault_purge_reach(struct vault *self, int64_t before_ms, size_t limit)
+static int64_t vault_purge_reach(struct vault *self, const struct vault_bounds *before,
+                                 size_t limit)
 {
     int64_t reach = 0;
+    int64_t last = self->indexed_arrival;
+    if (before->kept_arrival < last)
+        last = before->kept_arrival; /* the rest must still tell which numbers were taken */
     ald_stmt_t *stmt = vault_prepare(
         self, "SELECT no, at_ms FROM arrivals WHERE no > ?1 AND no <= ?2 ORDER BY no LIMIT ?3");
     if (!stmt)
         return 0;
     ald_stmt_bind_i64(stmt, 1, self->purged_arrival);
-    ald_stmt_bind_i64(stmt, 2, self->indexed_arrival);
+    ald_stmt_bind_i64(stmt, 2, last);
     ald_stmt_bind_i64(stmt, 3, (int64_t)limit);
-    while (vault_step(self, stmt) && ald_stmt_i64(stmt, 1) < before_ms)
+    while (vault_step(self, stmt) && ald_stmt_i64(stmt, 1) < before->evidence_ms)
         reach = ald_stmt_i64(stmt, 0);
     ald_stmt_reset(stmt);
     return reach;
 }
 
 /* Parked and dead ones are not settled: they stay, and are met again after the next start. */
-static size_t vault_purge_arrivals(struct vault *self, int64_t before_ms, size_t limit)
+static size_t vault_purge_arrivals(struct vault *self, const struct vault_bounds *before,
+                                   size_t limit)
 {
-    int64_t reach = vault_purge_reach(self, before_ms, limit);
+    int64_t reach = vault_purge_reach(self, before, limit);
     size_t count = 0;
     for (unsigned d = 0; d < ALD_DISP_COUNT && reach > 0; d++) {
         if (d == ALD_DISP_PARKED || d == ALD_DISP_DEAD)
@@ -159,7 +164,7 @@ bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t l
         limit = VAULT_PURGE_MAX;
     vault_begin(self);
     size_t most = vault_purge_results(self, before->results_ms, limit, now_ms);
-    size_t arrivals = vault_purge_arrivals(self, before->evidence_ms, limit);
+    size_t arrivals = vault_purge_arrivals(self, before, limit);
     if (arrivals > most)
         most = arrivals;
     (void)vault_run_bounded(self,

@@ -91,22 +91,22 @@ void vault_letter_close(struct vault *self, const char *letter, enum vault_lette
                   state == VAULT_LETTER_DROPPED ? BOOK_LETTERS_DROPPED : BOOK_LETTERS_RESOLVED, 1);
 }
 
-unsigned vault_conflicts(struct vault *self, uint64_t task, const char *digest, bool *known)
+void vault_letters_of(struct vault *self, uint64_t task, const char *digest,
+                      struct vault_letters_of *out)
 {
-    unsigned count = 0;
-    *known = false;
-    ald_stmt_t *stmt = vault_prepare(
-        self, "SELECT digest FROM letters WHERE task = ?1 AND task <> 0 AND reason = ?2");
+    *out = (struct vault_letters_of){0};
+    ald_stmt_t *stmt =
+        vault_prepare(self, "SELECT reason, digest FROM letters WHERE task = ?1 AND task <> 0");
     if (!stmt)
-        return 0;
+        return;
     ald_stmt_bind_i64(stmt, 1, (int64_t)task);
-    ald_stmt_bind_i64(stmt, 2, ALD_REASON_CONFLICT);
     while (vault_step(self, stmt)) {
-        count++;
-        *known = *known || ald_span_eq_str(ald_stmt_text(stmt, 0), digest);
+        bool conflict = ald_stmt_i64(stmt, 0) == ALD_REASON_CONFLICT;
+        out->all++;
+        out->conflicts += conflict;
+        out->known = out->known || (conflict && ald_span_eq_str(ald_stmt_text(stmt, 1), digest));
     }
     ald_stmt_reset(stmt);
-    return count;
 }
 
 void vault_outbox_each(struct vault *self, uint64_t after, size_t limit, vault_outbox_fn *fn,
@@ -142,6 +142,18 @@ int64_t vault_outbox_count(struct vault *self)
         count = ald_stmt_i64(stmt, 0);
     ald_stmt_reset(stmt);
     return count;
+}
+
+uint64_t vault_outbox_floor(struct vault *self)
+{
+    uint64_t floor = (uint64_t)self->last_outbox + 1;
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT num FROM outbox ORDER BY num LIMIT 1");
+    if (!stmt)
+        return 0;
+    if (vault_step(self, stmt))
+        floor = (uint64_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return floor;
 }
 
 static uint64_t vault_id_sum(struct ald_span letter)
@@ -210,14 +222,17 @@ void vault_sender_put(struct vault *self, const struct vault_sender *sender)
 void vault_each_unproven(struct vault *self, vault_unproven_fn *fn, void *context)
 {
     ald_stmt_t *stmt = vault_prepare(
-        self, "SELECT provider, COUNT(*), SUM(size) FROM letters WHERE state = 0 AND proof = 0"
-              " GROUP BY provider");
+        self, "SELECT provider, reason, proof, COUNT(*), SUM(size) FROM letters WHERE state = 0"
+              " AND proof <= ?1 GROUP BY provider, reason, proof");
     if (!stmt)
         return;
+    ald_stmt_bind_i64(stmt, 1, ALD_PROOF_ID);
     while (vault_step(self, stmt)) {
-        char provider[ALD_PROVIDER_MAX];
-        ald_text_cut(provider, sizeof provider, ald_stmt_text(stmt, 0));
-        fn(context, provider, (uint64_t)ald_stmt_i64(stmt, 1), (uint64_t)ald_stmt_i64(stmt, 2));
+        struct vault_letter sum = {.reason = (enum ald_reason)ald_stmt_i64(stmt, 1),
+                                   .proof = (enum ald_proof)ald_stmt_i64(stmt, 2),
+                                   .size = (uint64_t)ald_stmt_i64(stmt, 4)};
+        ald_text_cut(sum.provider, sizeof sum.provider, ald_stmt_text(stmt, 0));
+        fn(context, sum.provider, &sum, (uint64_t)ald_stmt_i64(stmt, 3));
     }
     ald_stmt_reset(stmt);
 }

@@ -29,11 +29,18 @@ bool vault_letter_find(struct vault *self, const char *letter, struct vault_lett
 /* Close an open letter; the books count it. */
 void vault_letter_close(struct vault *self, const char *letter, enum vault_letter_state state,
                         enum ald_disposition outcome);
-/* Conflict letters of a task; *known: one of them has this digest. */
-unsigned vault_conflicts(struct vault *self, uint64_t task, const char *digest, bool *known);
+/* The letters of a task, open or closed. */
+struct vault_letters_of {
+    unsigned all;
+    unsigned conflicts;
+    bool known; /* a conflict has this digest */
+};
+void vault_letters_of(struct vault *self, uint64_t task, const char *digest,
+                      struct vault_letters_of *out);
 
-/* Open letters of arrivals without proof, counted by provider. */
-typedef void vault_unproven_fn(void *context, const char *provider, uint64_t count, uint64_t bytes);
+/* Open letters without full proof, counted by provider, reason and proof. */
+typedef void vault_unproven_fn(void *context, const char *provider, const struct vault_letter *sum,
+                               uint64_t count);
 void vault_each_unproven(struct vault *self, vault_unproven_fn *fn, void *context);
 
 typedef void vault_outbox_fn(void *context, uint64_t num, struct ald_span message);
@@ -42,6 +49,8 @@ void vault_outbox_each(struct vault *self, uint64_t after, size_t limit, vault_o
                        void *context);
 void vault_outbox_remove(struct vault *self, uint64_t num);
 int64_t vault_outbox_count(struct vault *self);
+/* All numbers below are gone from the outbox. */
+uint64_t vault_outbox_floor(struct vault *self);
 
 /* XOR over the ids of open letters (and those in the outbox) of the first 53 bits of their
  * SHA-256: equal sets have equal sums. */

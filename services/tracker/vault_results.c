@@ -59,6 +59,7 @@ bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vaul
     ald_stmt_bind_i64(stmt, 1, (int64_t)seq);
     bool found = vault_step(self, stmt);
     if (found) {
+        out->seq = seq;
         out->state = (enum ald_state)ald_stmt_i64(stmt, 0);
         ald_text_cut(out->digest, sizeof out->digest, ald_stmt_text(stmt, 1));
         ald_text_cut(out->provider_id, sizeof out->provider_id, ald_stmt_text(stmt, 2));
@@ -94,17 +95,29 @@ void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *wh
     vault_run(self, stmt);
 }
 
-uint32_t vault_polls(struct vault *self, uint64_t task)
+static void vault_walk_polls(struct vault *self, ald_stmt_t *stmt, vault_polls_fn *fn,
+                             void *context)
 {
-    int64_t count = 0;
-    ald_stmt_t *stmt =
-        vault_prepare(self, "SELECT COUNT(*) FROM finds f JOIN notes n ON n.no = f.no"
-                            " WHERE f.task = ?1 AND f.kind = 2 AND n.what = 'poll'");
-    if (!stmt)
-        return 0;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
-    if (vault_step(self, stmt))
-        count = ald_stmt_i64(stmt, 0);
+    while (vault_step(self, stmt))
+        fn(context, (uint64_t)ald_stmt_i64(stmt, 0), (uint32_t)ald_stmt_i64(stmt, 1),
+           (uint32_t)ald_stmt_i64(stmt, 2));
     ald_stmt_reset(stmt);
-    return (uint32_t)count;
+}
+
+void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context)
+{
+    ald_stmt_t *stmt = vault_prepare(
+        self, "SELECT f.task, COUNT(*), SUM(n.what = 'poll.hinted') FROM finds f JOIN notes n"
+              " ON n.no = f.no WHERE f.task >= ?1 AND f.kind = 2"
+              " AND n.what IN ('poll', 'poll.hinted') GROUP BY f.task");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, vault_meta(self, "lowest_open"));
+    vault_walk_polls(self, stmt, fn, context);
+    stmt = vault_prepare(self, "SELECT task, COUNT(*), SUM(what = 'poll.hinted') FROM notes"
+                               " WHERE no > ?1 AND what IN ('poll', 'poll.hinted') GROUP BY task");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, self->indexed_note);
+    vault_walk_polls(self, stmt, fn, context);
 }

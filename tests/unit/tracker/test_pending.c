@@ -1,0 +1,576 @@
+/* Tasks that are owed, as a machine: each phase against each event, on a clock that the test sets.
+ * rules.md 1, 2, 3 and 15, as far as they concern what is due. */
+#include "services/tracker/pending.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+    STALE = 45000,
+    GIVE_UP = 600000,
+    GRACE = 60000,
+    EVERY = 5000,
+    LEASE = 30000,
+    MAX_REQUESTS = 3
+};
+
+static const struct ald_profile two = {
+    .name = "two",
+    .poll_url = "https://two.example/res.php",
+    .schedule = {.every_ms = EVERY,
+                 .backoff_percent = 150,
+                 .max_every_ms = 60000,
+                 .max_requests = MAX_REQUESTS,
+                 .give_up_after_ms = GIVE_UP},
+};
+static const struct ald_profile other = {
+    .name = "other",
+    .poll_url = "https://other.example/res.php",
+    .schedule = {.every_ms = EVERY, .max_every_ms = 60000, .max_requests = MAX_REQUESTS},
+};
+static const struct ald_profile mute = {.name = "mute", .schedule = {.every_ms = EVERY}};
+
+static pending_t *made(void)
+{
+    const struct pending_options options = {
+        .lease_ms = LEASE, .last_poll_grace_ms = GRACE, .seed = 1};
+    return pending_new(&options);
+}
+
+static struct pending_task *add(pending_t *self, uint64_t id, const struct ald_profile *profile,
+                                const char *provider_id, int64_t made_ms)
+{
+    const struct pending_facts facts = {.id = id,
+                                        .profile = profile,
+                                        .provider_id = provider_id,
+                                        .made_ms = made_ms,
+                                        .stale_after_ms = STALE,
+                                        .give_up_after_ms = GIVE_UP};
+    assert_int_equal(pending_add(self, &facts), ALD_OK);
+    return pending_find(self, id);
+}
+
+/* All that is due now; the number of tasks that would expire. Those end. */
+static unsigned due(pending_t *self, int64_t now_ms, bool hold)
+{
+    unsigned expired = 0;
+    struct pending_task *task = NULL;
+    enum pending_due_kind kind = pending_due(self, now_ms, hold, &task);
+    for (unsigned turns = 0; kind != PENDING_NOTHING; turns++) {
+        assert_true(turns < 1000);
+        if (kind == PENDING_EXPIRE) {
+            expired++;
+            pending_end(self, &task);
+        }
+        kind = pending_due(self, now_ms, hold, &task);
+    }
+    return expired;
+}
+
+static const struct pending_poll not_ready = {
+    .lease = 1, .left = true, .answered = true, .sense = true};
+static const struct pending_poll no_answer = {.lease = 1, .left = true};
+static const struct pending_poll never_left = {.lease = 1};
+
+static void test_example(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    struct pending_task *task = add(pending, 7, &two, "77", 0);
+    assert_ptr_equal(pending_find_ref(pending, "two", "77"), task);
+    assert_int_equal(due(pending, STALE - 1, false), 0);
+    assert_int_equal(task->phase, PENDING_IDLE);
+    assert_int_equal(due(pending, STALE, false), 0);
+    assert_int_equal(task->phase, PENDING_QUEUED);
+    assert_ptr_equal(pending_lease(pending, 1, 1, STALE), task);
+    pending_polled(pending, task, &not_ready, STALE + 100);
+    assert_int_equal(task->phase, PENDING_IDLE);
+    assert_int_equal(task->polls, 1);
+    pending_end(pending, &task);
+    assert_null(task);
+    assert_null(pending_find(pending, 7));
+    assert_null(pending_find_ref(pending, "two", "77"));
+    assert_int_equal(pending_count(pending), 0);
+    pending_destroy(&pending);
+}
+
+/* Bring a task into a phase; the lease is number 1 of poller 1, at STALE. */
+static struct pending_task *in_phase(pending_t *self, enum pending_phase phase)
+{
+    struct pending_task *task = add(self, 7, &two, "77", 0);
+    if (phase != PENDING_IDLE)
+        assert_int_equal(due(self, STALE, false), 0);
+    if (phase == PENDING_LEASED)
+        assert_ptr_equal(pending_lease(self, 1, 1, STALE), task);
+    assert_int_equal(task->phase, phase);
+    return task;
+}
+
+enum event {
+    EVENT_HINT,
+    EVENT_ATTACH_SAME,
+    EVENT_RETURN,
+    EVENT_GONE,
+    EVENT_OTHER_GONE,
+    EVENT_POLLED,
+    EVENT_POLLED_OTHER_LEASE,
+    EVENT_LEASE_OVER,
+    EVENT_LEASE
+};
+
+static void happen(pending_t *self, struct pending_task *task, enum event event)
+{
+    struct pending_poll poll = not_ready;
+    int64_t now_ms = STALE + 1000;
+    switch (event) {
+    case EVENT_HINT:
+        (void)pending_hint(self, task, now_ms);
+        return;
+    case EVENT_ATTACH_SAME:
+        assert_int_equal(pending_attach(self, task, "77", now_ms), ALD_OK);
+        return;
+    case EVENT_RETURN:
+        pending_return(self, task, now_ms);
+        return;
+    case EVENT_GONE:
+        pending_poller_gone(self, 1, now_ms);
+        return;
+    case EVENT_OTHER_GONE:
+        pending_poller_gone(self, 2, now_ms);
+        return;
+    case EVENT_POLLED_OTHER_LEASE:
+        poll.lease = 99;
+        pending_polled(self, task, &poll, now_ms);
+        return;
+    case EVENT_POLLED:
+        pending_polled(self, task, &poll, now_ms);
+        return;
+    case EVENT_LEASE_OVER:
+        assert_int_equal(due(self, STALE + LEASE, false), 0);
+        return;
+    case EVENT_LEASE:
+        (void)pending_lease(self, 1, 2, now_ms);
+        return;
+    }
+}
+
+static void test_each_phase_and_event(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum event event;
+        enum pending_phase after[3]; /* of idle, queued, leased */
+        unsigned polls;
+    } cases[] = {
+        {"hint", EVENT_HINT, {PENDING_QUEUED, PENDING_QUEUED, PENDING_LEASED}, 0},
+        {"attach", EVENT_ATTACH_SAME, {PENDING_IDLE, PENDING_QUEUED, PENDING_LEASED}, 0},
+        {"return", EVENT_RETURN, {PENDING_IDLE, PENDING_QUEUED, PENDING_QUEUED}, 0},
+        {"poller gone", EVENT_GONE, {PENDING_IDLE, PENDING_QUEUED, PENDING_QUEUED}, 0},
+        {"other gone", EVENT_OTHER_GONE, {PENDING_IDLE, PENDING_QUEUED, PENDING_LEASED}, 0},
+        {"polled", EVENT_POLLED, {PENDING_IDLE, PENDING_QUEUED, PENDING_IDLE}, 1},
+        {"late report",
+         EVENT_POLLED_OTHER_LEASE,
+         {PENDING_IDLE, PENDING_QUEUED, PENDING_LEASED},
+         1},
+        {"lease over", EVENT_LEASE_OVER, {PENDING_QUEUED, PENDING_QUEUED, PENDING_QUEUED}, 0},
+        {"lease", EVENT_LEASE, {PENDING_IDLE, PENDING_LEASED, PENDING_LEASED}, 0},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++)
+        for (unsigned phase = PENDING_IDLE; phase <= PENDING_LEASED; phase++) {
+            pending_t *pending = made();
+            struct pending_task *task = in_phase(pending, (enum pending_phase)phase);
+            happen(pending, task, cases[i].event);
+            if (task->phase != cases[i].after[phase])
+                print_error("%s in phase %u: %u\n", cases[i].name, phase, task->phase);
+            assert_int_equal(task->phase, cases[i].after[phase]);
+            assert_int_equal(task->polls, cases[i].polls);
+            size_t counted = 0;
+            for (unsigned p = PENDING_IDLE; p <= PENDING_LEASED; p++)
+                counted += pending_count_phase(pending, (enum pending_phase)p);
+            assert_int_equal(counted, 1);
+            assert_int_equal(pending_count_phase(pending, task->phase), 1);
+            assert_int_equal(pending_account_at(pending, 0)->queued, task->phase == PENDING_QUEUED);
+            pending_end(pending, &task); /* in any phase */
+            assert_int_equal(pending_account_at(pending, 0)->open, 0);
+            assert_int_equal(pending_account_at(pending, 0)->queued, 0);
+            assert_null(pending_lease(pending, 1, 3, STALE + 1000));
+            assert_int_equal(due(pending, INT64_MAX / 2, false), 0);
+            pending_destroy(&pending);
+        }
+}
+
+static void test_known_already(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    struct pending_facts facts = {.id = 1, .profile = &two, .provider_id = "77"};
+    assert_int_equal(pending_add(pending, &facts), ALD_OK);
+    assert_int_equal(pending_add(pending, &facts), ALD_EXISTS);
+    facts.id = 2;
+    assert_int_equal(pending_add(pending, &facts), ALD_EXISTS);
+    assert_null(pending_find(pending, 2));
+    facts.profile = &other; /* the same id of another provider is another task */
+    assert_int_equal(pending_add(pending, &facts), ALD_OK);
+    facts = (struct pending_facts){.id = 3, .profile = &two, .provider_id = ""};
+    assert_int_equal(pending_add(pending, &facts), ALD_OK);
+    assert_int_equal(pending_count_unattached(pending), 1);
+    assert_null(pending_find_ref(pending, "two", ""));
+    struct pending_task *task = pending_find(pending, 3);
+    assert_int_equal(pending_attach(pending, task, "77", 0), ALD_EXISTS);
+    assert_string_equal(task->provider_id, "");
+    assert_int_equal(pending_attach(pending, task, "78", 0), ALD_OK);
+    assert_int_equal(pending_count_unattached(pending), 0);
+    assert_ptr_equal(pending_find_ref(pending, "two", "78"), task);
+    pending_destroy(&pending);
+}
+
+/* A reserved task without an id can't be polled: it waits, and expires at its deadline. */
+static void test_nothing_to_poll(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    (void)add(pending, 1, &two, "", 0);
+    (void)add(pending, 2, &mute, "5", 0);
+    assert_false(pending_hint(pending, pending_find(pending, 2), 100));
+    assert_int_equal(due(pending, GIVE_UP - 1, false), 0);
+    assert_null(pending_lease(pending, 1, 1, GIVE_UP - 1));
+    assert_int_equal(due(pending, GIVE_UP, false), 2);
+    pending_destroy(&pending);
+}
+
+/* Attached late: polled at once if it is stale by then. */
+static void test_attach_makes_it_due(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    struct pending_task *task = add(pending, 1, &two, "", 0);
+    assert_int_equal(pending_attach(pending, task, "5", STALE * 2), ALD_OK);
+    assert_int_equal(due(pending, STALE * 2, false), 0);
+    assert_int_equal(task->phase, PENDING_QUEUED);
+    pending_destroy(&pending);
+}
+
+/* Rule 3: whoever asks, a hint costs at most one poll each `every`, and none of max_requests. */
+static void test_hints_are_bounded(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    struct pending_task *task = add(pending, 1, &two, "5", 0);
+    unsigned polls = 0;
+    for (int64_t now_ms = 1; now_ms < 40000; now_ms += 100) {
+        (void)pending_hint(pending, task, now_ms);
+        if (!pending_lease(pending, 1, 1, now_ms))
+            continue;
+        polls++;
+        pending_polled(pending, task, &not_ready, now_ms + 10);
+    }
+    assert_int_equal(polls, 8); /* 40 s / every */
+    assert_int_equal(task->polls, 8);
+    assert_int_equal(task->requests, 0);
+    pending_destroy(&pending);
+}
+
+/* Rule 3: after max_requests the task waits for its callback; hints are heeded all the same. */
+static void test_max_requests(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    struct pending_task *task = add(pending, 1, &two, "5", 0);
+    unsigned polls = 0;
+    int64_t now_ms = 0;
+    for (; now_ms < GIVE_UP; now_ms += 500) {
+        assert_int_equal(due(pending, now_ms, false), 0);
+        if (pending_lease(pending, 1, 1, now_ms)) {
+            polls++;
+            pending_polled(pending, task, &not_ready, now_ms);
+        }
+    }
+    assert_int_equal(polls, MAX_REQUESTS);
+    assert_true(pending_hint(pending, task, GIVE_UP - 1));
+    assert_ptr_equal(pending_lease(pending, 1, 1, GIVE_UP - 1), task);
+    pending_polled(pending, task, &not_ready, GIVE_UP - 1);
+    assert_false(task->deadline_polled);
+    /* And the last poll is outside of them. */
+    assert_int_equal(due(pending, GIVE_UP, false), 0);
+    assert_ptr_equal(pending_lease(pending, 1, 1, GIVE_UP), task);
+    pending_destroy(&pending);
+}
+
+/* Rule 1 and its correction: expired after a poll that was answered past the deadline, or once the
+ * grace is over, whichever is first. */
+static void test_the_last_poll(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool leased;
+        struct pending_poll poll;
+        bool expires_now;
+    } cases[] = {
+        {"answered", true, {.lease = 1, .left = true, .answered = true, .sense = true}, true},
+        {"answered nonsense", true, {.lease = 1, .left = true, .answered = true}, true},
+        {"no answer", true, {.lease = 1, .left = true}, false},
+        {"never left", true, {.lease = 1}, false},
+        {"no poller", false, {0}, false},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        pending_t *pending = made();
+        struct pending_task *task = add(pending, 1, &two, "5", 0);
+        assert_int_equal(due(pending, GIVE_UP, false), 0);
+        assert_int_equal(task->phase, PENDING_QUEUED);
+        if (cases[i].leased) {
+            assert_ptr_equal(pending_lease(pending, 1, 1, GIVE_UP), task);
+            pending_polled(pending, task, &cases[i].poll, GIVE_UP + 10);
+        }
+        if (due(pending, GIVE_UP + 10, false) != cases[i].expires_now) {
+            print_error("%s\n", cases[i].name);
+            fail();
+        }
+        if (!cases[i].expires_now) {
+            assert_int_equal(due(pending, GIVE_UP + GRACE - 1, false), 0);
+            assert_int_equal(due(pending, GIVE_UP + GRACE, false), 1);
+        }
+        pending_destroy(&pending);
+    }
+}
+
+/* A poll under way at the deadline was asked before it: it is not the last one. */
+static void test_a_poll_across_the_deadline(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    struct pending_task *task = add(pending, 1, &two, "5", 0);
+    assert_true(pending_hint(pending, task, GIVE_UP - 10));
+    assert_ptr_equal(pending_lease(pending, 1, 1, GIVE_UP - 10), task);
+    assert_int_equal(due(pending, GIVE_UP + 5, false), 0);
+    pending_polled(pending, task, &no_answer, GIVE_UP + 5);
+    assert_int_equal(due(pending, GIVE_UP + 6, false), 0);
+    assert_int_equal(due(pending, GIVE_UP + 5 + 2 * EVERY, false), 0);
+    assert_int_equal(task->phase, PENDING_QUEUED); /* asked again */
+    pending_destroy(&pending);
+}
+
+/* Rule 1: while spools may hold the answer nothing expires; after that it does. */
+static void test_hold(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    (void)add(pending, 1, &mute, "5", 0);
+    (void)add(pending, 2, &two, "6", 0);
+    int64_t far = GIVE_UP + GRACE + 3600000;
+    for (int64_t now_ms = far; now_ms < far + 10000; now_ms += 250)
+        assert_int_equal(due(pending, now_ms, true), 0);
+    assert_int_equal(pending_count(pending), 2);
+    assert_int_equal(due(pending, far + 12000, false), 2);
+    pending_destroy(&pending);
+}
+
+/* Rule 2: a lease that ends is handed out again; what its holder reports later counts, but does not
+ * disturb who has it now. */
+static void test_a_lost_lease(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    struct pending_task *task = in_phase(pending, PENDING_LEASED);
+    assert_int_equal(due(pending, STALE + LEASE - 1, false), 0);
+    assert_null(pending_lease(pending, 2, 2, STALE + LEASE - 1));
+    assert_int_equal(due(pending, STALE + LEASE, false), 0);
+    assert_ptr_equal(pending_lease(pending, 2, 2, STALE + LEASE), task);
+    pending_polled(pending, task, &not_ready, STALE + LEASE + 10); /* of lease 1 */
+    assert_int_equal(task->polls, 1);
+    assert_int_equal(task->phase, PENDING_LEASED);
+    assert_int_equal(task->lease, 2);
+    pending_poller_gone(pending, 1, STALE + LEASE + 20);
+    assert_int_equal(task->phase, PENDING_LEASED);
+    pending_polled(pending, task,
+                   &(struct pending_poll){.lease = 2, .left = true, .answered = true},
+                   STALE + LEASE + 30);
+    assert_int_equal(task->phase, PENDING_IDLE);
+    pending_destroy(&pending);
+}
+
+/* What never left the machine is not counted, but not tried without end either. */
+static void test_waits_between_polls(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        struct pending_poll poll;
+        int64_t wait_ms[4];
+        unsigned polls;
+    } cases[] = {
+        {"not ready",
+         {.lease = 1, .left = true, .answered = true, .sense = true},
+         {5000, 7500, 11250},
+         3},
+        {"told to wait",
+         {.lease = 1, .left = true, .answered = true, .sense = true, .wait_ms = 20000},
+         {20000, 20000, 20000},
+         3},
+        {"no answer", {.lease = 1, .left = true}, {5000, 10000, 20000}, 3},
+        {"never left", {.lease = 1}, {5000, 10000, 20000, 40000}, 0},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        pending_t *pending = made();
+        struct pending_task *task = add(pending, 1, &two, "5", 0);
+        int64_t now_ms = STALE;
+        for (size_t j = 0; j < 4 && cases[i].wait_ms[j] > 0; j++) {
+            assert_int_equal(due(pending, now_ms, false), 0);
+            assert_ptr_equal(pending_lease(pending, 1, 1, now_ms), task);
+            pending_polled(pending, task, &cases[i].poll, now_ms);
+            if (j < 2 || cases[i].polls == 0) { /* the third is the last before the deadline */
+                assert_int_equal(due(pending, now_ms + cases[i].wait_ms[j] - 1, false), 0);
+                if (task->phase != PENDING_IDLE)
+                    print_error("%s, wait %zu\n", cases[i].name, j);
+                assert_int_equal(task->phase, PENDING_IDLE);
+            }
+            now_ms += cases[i].wait_ms[j];
+        }
+        assert_int_equal(task->polls, cases[i].polls);
+        pending_destroy(&pending);
+    }
+}
+
+/* Rule 15: a blocked account gets no lease, its neighbour does; and deadlines run on through it. */
+static void test_a_blocked_account(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    struct pending_task *task = add(pending, 1, &two, "5", 0);
+    (void)add(pending, 2, &two, "6", 0);
+    struct pending_task *neighbour = add(pending, 3, &other, "7", 0);
+    assert_int_equal(due(pending, STALE, false), 0);
+    assert_ptr_equal(pending_lease(pending, 1, 1, STALE), task);
+    struct pending_poll banned = not_ready;
+    banned.block = true;
+    banned.wait_ms = 2 * GIVE_UP;
+    pending_polled(pending, task, &banned, STALE);
+    banned.wait_ms = 1; /* a shorter one takes nothing back */
+    pending_polled(pending, task, &banned, STALE);
+    assert_ptr_equal(pending_lease(pending, 1, 2, STALE), neighbour);
+    assert_null(pending_lease(pending, 1, 3, STALE));
+    assert_null(pending_lease(pending, 1, 3, GIVE_UP));
+    assert_int_equal(due(pending, GIVE_UP + GRACE - 1, false), 0);
+    assert_int_equal(due(pending, GIVE_UP + GRACE, false), 3);
+    pending_destroy(&pending);
+}
+
+static void test_a_block_from_before_the_start(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    pending_block(pending, &two, STALE + 100);
+    (void)add(pending, 1, &two, "5", 0);
+    assert_int_equal(due(pending, STALE, false), 0);
+    assert_null(pending_lease(pending, 1, 1, STALE + 99));
+    assert_non_null(pending_lease(pending, 1, 1, STALE + 100));
+    pending_destroy(&pending);
+}
+
+/* One account with many tasks does not keep another one waiting; within one, first come first. */
+static void test_leases_are_fair(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    for (uint64_t id = 1; id <= 6; id++) {
+        char provider_id[8];
+        (void)snprintf(provider_id, sizeof provider_id, "%d", (int)id);
+        (void)add(pending, id, id < 5 ? &two : &other, provider_id, (int64_t)id);
+    }
+    assert_int_equal(due(pending, STALE + 10, false), 0);
+    static const uint64_t want[] = {1, 5, 2, 6, 3, 4};
+    for (size_t i = 0; i < ALD_COUNT(want); i++)
+        assert_int_equal(pending_lease(pending, 1, i + 1, STALE + 10)->id, want[i]);
+    assert_null(pending_lease(pending, 1, 9, STALE + 10));
+    pending_destroy(&pending);
+}
+
+/* Read back after a restart: polls that were made still count. */
+static void test_polls_read_back(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    struct pending_task *task = add(pending, 1, &two, "5", 0);
+    pending_polls(pending, task, 5, 5 - MAX_REQUESTS);
+    assert_int_equal(task->polls, 5);
+    assert_int_equal(due(pending, GIVE_UP - 1, false), 0);
+    assert_int_equal(task->phase, PENDING_IDLE);
+    assert_int_equal(due(pending, GIVE_UP, false), 0);
+    assert_int_equal(task->phase, PENDING_QUEUED); /* the last one */
+    pending_destroy(&pending);
+}
+
+static void test_the_lowest(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    assert_int_equal(pending_lowest(pending), 0);
+    static const uint64_t ids[] = {5, 9, 2, 7};
+    for (size_t i = 0; i < ALD_COUNT(ids); i++)
+        (void)add(pending, ids[i], &two, "", 0);
+    static const uint64_t want[] = {2, 5, 7, 9};
+    for (size_t i = 0; i < ALD_COUNT(want); i++) {
+        assert_int_equal(pending_lowest(pending), want[i]);
+        struct pending_task *task = pending_find(pending, want[i]);
+        pending_end(pending, &task);
+    }
+    assert_int_equal(pending_lowest(pending), 0);
+    (void)add(pending, 3, &two, "", 0);
+    assert_int_equal(pending_lowest(pending), 3);
+    pending_destroy(&pending);
+}
+
+enum { MANY = 100000 };
+
+/* What is not due costs nothing: a turn looks at the tasks that are due and at no other. */
+static void test_many_tasks(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    for (uint64_t id = 1; id <= MANY; id++) {
+        char provider_id[16];
+        (void)snprintf(provider_id, sizeof provider_id, "%d", (int)id);
+        (void)add(pending, id, &two, provider_id, (int64_t)id * 10);
+    }
+    unsigned looks = 0;
+    struct pending_task *task = NULL;
+    while (pending_due(pending, STALE + 100, false, &task) != PENDING_NOTHING)
+        looks++;
+    assert_int_equal(looks, 10);
+    assert_int_equal(pending_count_phase(pending, PENDING_QUEUED), 10);
+    assert_int_equal(pending_due(pending, STALE + 109, false, &task), PENDING_NOTHING);
+    pending_destroy(&pending);
+}
+
+int main(void)
+{
+    (void)never_left;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_each_phase_and_event),
+        cmocka_unit_test(test_known_already),
+        cmocka_unit_test(test_nothing_to_poll),
+        cmocka_unit_test(test_attach_makes_it_due),
+        cmocka_unit_test(test_hints_are_bounded),
+        cmocka_unit_test(test_max_requests),
+        cmocka_unit_test(test_the_last_poll),
+        cmocka_unit_test(test_a_poll_across_the_deadline),
+        cmocka_unit_test(test_hold),
+        cmocka_unit_test(test_a_lost_lease),
+        cmocka_unit_test(test_waits_between_polls),
+        cmocka_unit_test(test_a_blocked_account),
+        cmocka_unit_test(test_a_block_from_before_the_start),
+        cmocka_unit_test(test_leases_are_fair),
+        cmocka_unit_test(test_polls_read_back),
+        cmocka_unit_test(test_the_lowest),
+        cmocka_unit_test(test_many_tasks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
