@@ -1,0 +1,136 @@
+/* msg_courier.h - on the channels events, jobs and letters: a sender says hello, then sends batches
+ * whose items are acknowledged by number. And the items themselves, but for a poller's outcomes
+ * (msg_jobs.h).
+ *
+ * Units, limits and what a span borrows: messages.h.
+ */
+#ifndef ALD_PROTO_MSG_COURIER_H
+#define ALD_PROTO_MSG_COURIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "common/base/span.h"
+#include "proto/msg_limits.h"
+#include "proto/wire.h"
+
+/* The sockets of libc, and so czmq.h, have a flag of this name, which aldaba never uses. Its header
+ * is included above: the flag is there already and gives way, whatever is included later. */
+#undef MSG_BATCH
+#define MSG_BATCH ALD_MSG_BATCH
+
+/* First word of a sender to a receiver, and again whenever the receiver was away. */
+struct msg_hello {
+    char sender[ALD_ULID_MAX];   /* durable id of the sender's numbering */
+    char instance[ALD_ULID_MAX]; /* this run of it */
+    char role[ALD_WORD_MAX];     /* gateway, poller, dlq or tracker */
+    uint64_t floor;              /* all numbers below are settled at the sender */
+    int64_t spool_oldest_ms;     /* age of the oldest spooled item, 0 = spool empty */
+    uint64_t spool_items;
+};
+
+/* The receiver's answer to a hello. */
+struct msg_welcome {
+    char instance[ALD_ULID_MAX]; /* this run of the receiver; a new one makes the sender send again
+                                  */
+    uint64_t max_item;           /* bytes: an item above it can't be taken */
+    struct ald_span keys;        /* to gateways: the callback keys (token.h), else empty */
+};
+
+/* Head of a batch; its items follow, a frame each. The counters are of this run of a gateway. */
+struct msg_batch {
+    char sender[ALD_ULID_MAX];
+    char instance[ALD_ULID_MAX];
+    uint64_t batch; /* number of this batch in this run, echoed in the acks */
+    uint64_t floor;
+    int64_t spool_oldest_ms;
+    uint64_t spool_items;
+    uint64_t answered;     /* 2xx answers begun */
+    uint64_t acknowledged; /* of those, because the tracker had it on disk */
+    uint64_t spooled;      /* of those, because the spool had it on disk */
+    uint64_t unanswered;   /* on disk, but the client was gone */
+    uint64_t refused;      /* answered 503 */
+};
+
+/* Head of the answer to a batch; one `ack` frame an item follows. */
+struct msg_acks {
+    char instance[ALD_ULID_MAX];
+    uint64_t batch;
+};
+
+/* What became of one item. disposition: applied progress duplicate parked dead (on disk and
+ * decided), busy (send it again later), refused (quota: not stored, not counted as received).
+ * For a re-injection: applied duplicate progress close the letter, `still` keeps it open. */
+struct msg_ack {
+    uint64_t num;
+    char disposition[ALD_WORD_MAX];
+    char reason[ALD_WORD_MAX]; /* with dead and still: the letter's reason */
+};
+
+/* One callback as the gateway took it, untouched. */
+struct msg_callback {
+    uint64_t num;
+    char provider[ALD_PROVIDER_MAX];
+    uint64_t task;            /* from a genuine token, 0 = none */
+    uint64_t attempt;         /* from the token */
+    char proof[ALD_WORD_MAX]; /* what the door proved: auth token id none */
+    char fault[ALD_WORD_MAX]; /* "" or why it can't be read: malformed oversized unauthenticated */
+    char detail[ALD_TEXT_MAX];
+    char method[ALD_WORD_MAX];
+    char path[ALD_TEXT_MAX]; /* with {token} in place of the token */
+    struct ald_span query;   /* raw, not decoded */
+    char content_type[ALD_TEXT_MAX];
+    struct ald_span headers; /* "Name: value\n" of the profile's allow-list */
+    struct ald_span body;    /* raw */
+    char peer[ALD_PEER_MAX];
+    int64_t received_at_ms;
+    bool spooled; /* was answered 2xx from the spool: must be taken */
+    char trace[ALD_TEXT_MAX];
+};
+
+/* dlq -> tracker: judge this letter's message again. */
+struct msg_reinject {
+    uint64_t num;
+    char letter[ALD_ULID_MAX];
+    uint64_t attempt;
+    uint64_t revision;
+    char reason[ALD_WORD_MAX];
+    bool by_person;           /* replayed by a person, not by the schedule */
+    bool believe;             /* an administrator vouches for it (unauthenticated letters only) */
+    struct ald_span original; /* an encoded msg_callback, perhaps edited */
+};
+
+/* dlq -> tracker: a letter was closed without effect. */
+struct msg_closing {
+    uint64_t num;
+    char letter[ALD_ULID_MAX];
+    char state[ALD_WORD_MAX]; /* dropped or resolved */
+    int64_t at_ms;
+};
+
+/* tracker -> dlq: a message that needs judgement. */
+struct msg_letter {
+    uint64_t num;
+    char letter[ALD_ULID_MAX];
+    char reason[ALD_WORD_MAX];
+    char cause[ALD_TEXT_MAX]; /* one sentence: why */
+    char provider[ALD_PROVIDER_MAX];
+    uint64_t task; /* 0 = none */
+    char provider_id[ALD_PROVIDER_ID_MAX];
+    char proof[ALD_WORD_MAX];
+    int64_t made_at_ms;
+    struct ald_span original; /* an encoded msg_callback; empty for expired */
+};
+
+extern const struct ald_schema MSG_HELLO;    /* hello */
+extern const struct ald_schema MSG_WELCOME;  /* welcome */
+extern const struct ald_schema MSG_BATCH;    /* batch */
+extern const struct ald_schema MSG_ACKS;     /* acks */
+extern const struct ald_schema MSG_ACK;      /* ack */
+extern const struct ald_schema MSG_CALLBACK; /* callback */
+extern const struct ald_schema MSG_REINJECT; /* reinject */
+extern const struct ald_schema MSG_CLOSING;  /* closing */
+extern const struct ald_schema MSG_LETTER;   /* letter */
+
+#endif

@@ -1,0 +1,66 @@
+/* msg_jobs.h - on the channel jobs: pollers say what they can take, get leases, and bring back
+ * outcomes as items of batches (msg_courier.h).
+ *
+ * Units, limits and what a span borrows: messages.h.
+ */
+#ifndef ALD_PROTO_MSG_JOBS_H
+#define ALD_PROTO_MSG_JOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/span.h"
+#include "proto/msg_limits.h"
+#include "proto/wire.h"
+
+/* poller -> tracker: I can take `credit` more. Said again at least every second. */
+struct msg_ready {
+    char poller[ALD_ULID_MAX];
+    uint64_t credit;
+    uint64_t busy; /* leases it works on */
+    bool stopping; /* take back what I have not begun */
+};
+
+/* tracker -> poller: head of a message of leases, a `lease` frame each follows. */
+struct msg_leases {
+    char instance[ALD_ULID_MAX];
+};
+
+struct msg_lease {
+    uint64_t lease; /* unique in this run of the tracker */
+    uint64_t task;
+    char provider[ALD_PROVIDER_MAX];
+    char provider_id[ALD_PROVIDER_ID_MAX];
+    int64_t lease_ms; /* the lease ends this long after it was received */
+};
+
+/* poller -> tracker: what a poll said (an item of a batch). A fact: applied however late. */
+struct msg_outcome {
+    uint64_t num;
+    uint64_t lease;
+    uint64_t task;
+    char provider[ALD_PROVIDER_MAX];
+    bool left;                 /* false: the request never left (refused, no DNS, handed back) */
+    bool answered;             /* a whole HTTP answer came */
+    char then[ALD_WORD_MAX];   /* profile.h: done failed pending lost code unknown ... */
+    char class_[ALD_WORD_MAX]; /* class of the code: pending transient config permanent ... */
+    char scope[ALD_WORD_MAX];  /* task account ip proxy */
+    bool block;                /* the whole account waits for wait_ms */
+    char code[ALD_CODE_MAX];
+    int64_t wait_ms;
+    int64_t grace_ms;
+    struct ald_span result;
+    bool result_json;
+    uint64_t http; /* status, 0 = none */
+    char error[ALD_TEXT_MAX];
+    struct ald_span evidence; /* first bytes of the answer */
+    int64_t took_ms;
+    int64_t at_ms;
+};
+
+extern const struct ald_schema MSG_READY;   /* ready */
+extern const struct ald_schema MSG_LEASES;  /* leases */
+extern const struct ald_schema MSG_LEASE;   /* lease */
+extern const struct ald_schema MSG_OUTCOME; /* outcome */
+
+#endif

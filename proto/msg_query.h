@@ -1,0 +1,130 @@
+/* msg_query.h - on the channel query: questions and commands of the API, one answer each, and the
+ * maps that follow the head of an answer.
+ *
+ * Units, limits and what a span borrows: messages.h.
+ */
+#ifndef ALD_PROTO_MSG_QUERY_H
+#define ALD_PROTO_MSG_QUERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/span.h"
+#include "proto/msg_limits.h"
+#include "proto/wire.h"
+
+/* Register (provider_id given) or reserve (provider_id empty) a task. */
+struct msg_register {
+    uint64_t req; /* echoed in the answer */
+    char provider[ALD_PROVIDER_MAX];
+    char provider_id[ALD_PROVIDER_ID_MAX];
+    char key[ALD_KEY_MAX];
+    char digest[65]; /* of the request body, so that a key used twice for two things is seen */
+    char meta[ALD_META_MAX];
+    int64_t stale_after_ms;   /* 0 = the profile's */
+    int64_t give_up_after_ms; /* 0 = the profile's */
+};
+
+struct msg_attach {
+    uint64_t req;
+    uint64_t task;
+    char provider_id[ALD_PROVIDER_ID_MAX];
+};
+
+struct msg_cancel {
+    uint64_t req;
+    uint64_t task;
+};
+
+/* One task; with wait_ms the answer comes when it has ended or the time is up. */
+struct msg_get {
+    uint64_t req;
+    uint64_t task;
+    int64_t wait_ms;
+};
+
+struct msg_list {
+    uint64_t req;
+    char state[ALD_WORD_MAX];
+    char provider[ALD_PROVIDER_MAX];
+    char q[ALD_PROVIDER_ID_MAX]; /* an id, provider id or key, whole */
+    int64_t since_ms;
+    int64_t until_ms;
+    uint64_t limit;
+    char cursor[ALD_POSITION_MAX];
+};
+
+/* A question without arguments but one: status, audit (deep), backup (dir). */
+struct msg_status {
+    uint64_t req;
+};
+
+struct msg_audit {
+    uint64_t req;
+    bool deep;
+};
+
+struct msg_backup {
+    uint64_t req;
+    char dir[ALD_META_MAX];
+};
+
+/* Head of every answer; the frames after it are task_view, note, event, figure, letter_view or
+ * attempt maps. rc: ok notfound exists invalid conflict busy gone full io */
+struct msg_answer {
+    uint64_t req;
+    char rc[ALD_WORD_MAX];
+    char detail[ALD_TEXT_MAX];
+    char cursor[ALD_POSITION_MAX]; /* "" = no more */
+    bool more;
+};
+
+struct msg_task_view {
+    uint64_t task;
+    char provider[ALD_PROVIDER_MAX];
+    char provider_id[ALD_PROVIDER_ID_MAX];
+    char key[ALD_KEY_MAX];
+    char meta[ALD_META_MAX];
+    char state[ALD_WORD_MAX];
+    char source[ALD_WORD_MAX];
+    struct ald_span result;
+    bool result_json;
+    char code[ALD_CODE_MAX];
+    int64_t created_at_ms;
+    int64_t ended_at_ms;
+    int64_t stale_at_ms; /* first poll, if no callback comes */
+    int64_t give_up_at_ms;
+    uint64_t polls;
+    char token[64]; /* callback token; "" when the task has ended */
+    char position[ALD_POSITION_MAX];
+};
+
+/* A line of a task's timeline. */
+struct msg_note {
+    int64_t at_ms;
+    char what[ALD_WORD_MAX]; /* created attached callback poll result cancelled letter ... */
+    char text[ALD_TEXT_MAX];
+};
+
+/* A number of the status or of the books. */
+struct msg_figure {
+    char group[ALD_WORD_MAX]; /* arrivals tasks letters gateway status provider poller ... */
+    char name[ALD_KEY_MAX];   /* such as received, or <provider>.pending */
+    int64_t value;
+    char text[ALD_TEXT_MAX]; /* with figures that are words */
+};
+
+extern const struct ald_schema MSG_REGISTER;  /* register */
+extern const struct ald_schema MSG_ATTACH;    /* attach */
+extern const struct ald_schema MSG_CANCEL;    /* cancel */
+extern const struct ald_schema MSG_GET;       /* get */
+extern const struct ald_schema MSG_LIST;      /* list */
+extern const struct ald_schema MSG_STATUS;    /* status */
+extern const struct ald_schema MSG_AUDIT;     /* audit */
+extern const struct ald_schema MSG_BACKUP;    /* backup */
+extern const struct ald_schema MSG_ANSWER;    /* answer */
+extern const struct ald_schema MSG_TASK_VIEW; /* task */
+extern const struct ald_schema MSG_NOTE;      /* note */
+extern const struct ald_schema MSG_FIGURE;    /* figure */
+
+#endif
