@@ -115,7 +115,7 @@ int desk_list(struct ctl *ctl, const struct args *args)
     table_destroy(&self.table);
     if (code == CTL_OK && self.seen == 0)
         (void)fputs("no dead letters\n", stderr);
-    if (code == CTL_OK && more)
+    if (code == CTL_OK && more && !args_has(args, ARG_QUIET))
         (void)fputs("there are more: --limit N, or --limit 0 for all\n", stderr);
     return code;
 }

@@ -1,6 +1,7 @@
 /* The state of everything: status, audit, health, backup. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -149,7 +150,7 @@ static const struct state_ledger {
     {"letters", "/letters/made", "made", "/letters", {"open", "resolved", "dropped"}},
     {"gateway",
      "/gateway/answered",
-     "answered 2xx",
+     "answered 2xx since its start",
      "/gateway",
      {"acknowledged", "spooled", "-unanswered"}},
 };
@@ -319,6 +320,7 @@ int state_backup(struct ctl *ctl, const struct args *args)
         ald_buf_printf(&dir, "%s/", here);
     }
     ald_buf_put_str(&dir, args->word[0]);
+    (void)mkdir(args->word[0], 0700); /* if it can't be made, the daemon says more about it */
     int code = state_backup_to(ctl, ald_buf_str(&dir));
     ald_buf_free(&dir);
     return code;

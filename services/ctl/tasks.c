@@ -335,7 +335,7 @@ int task_list(struct ctl *ctl, const struct args *args)
     } while (code == CTL_OK && cursor[0] != '\0' && (limit == 0 || seen < limit));
     if (code == CTL_OK && seen == 0)
         (void)fputs("no tasks\n", stderr);
-    if (code == CTL_OK && cursor[0] != '\0')
+    if (code == CTL_OK && cursor[0] != '\0' && !args_has(args, ARG_QUIET))
         (void)fprintf(stderr, "there are more: --limit N, or --limit 0 for all\n");
     return code;
 }

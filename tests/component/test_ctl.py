@@ -376,6 +376,7 @@ def test_backup_gets_a_path_from_the_root(gateway, tmp_path):
     subprocess.run([ALDABA, "backup", "copy", "--url", gateway.url], check=True, cwd=tmp_path,
                    capture_output=True, timeout=TIMEOUT_S)
     assert json.loads(gateway.last()["body"]) == {"dir": str(tmp_path / "copy")}
+    assert (tmp_path / "copy").is_dir()
 
 
 def test_nothing_from_outside_steers_the_terminal(gateway):

@@ -342,7 +342,11 @@ def main():
     load.add_argument("--seconds", type=float, default=0, help="go on for so long, in rounds")
     load.set_defaults(run=run)
     options = parser.parse_args()
-    return options.run(options)
+    try:
+        return options.run(options)
+    except (Late, RuntimeError) as error:
+        print(f"the demonstration cannot go on: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":
