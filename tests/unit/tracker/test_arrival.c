@@ -72,83 +72,85 @@ static void test_example(void **state)
     assert_false(decision.hint);
 }
 
+static const struct {
+    const char *name;
+    struct ald_verdict verdict;
+    enum ald_disposition disposition;
+    enum ald_reason reason;
+    enum ald_state state;
+    bool hint;
+} ON_AN_OPEN_TASK[] = {
+    {"done", {.then = ALD_THEN_DONE}, ALD_DISP_APPLIED, 0, ALD_STATE_DONE, false},
+    {"failed", {.then = ALD_THEN_FAILED}, ALD_DISP_APPLIED, 0, ALD_STATE_FAILED, false},
+    {"failed code",
+     {.then = ALD_THEN_CODE, .cls = ALD_CLASS_FAILED},
+     ALD_DISP_APPLIED,
+     0,
+     ALD_STATE_FAILED,
+     false},
+    {"permanent code",
+     {.then = ALD_THEN_CODE, .cls = ALD_CLASS_PERMANENT},
+     ALD_DISP_APPLIED,
+     0,
+     ALD_STATE_FAILED,
+     false},
+    {"permanent code of the account", /* rule 3: no verdict on the task */
+     {.then = ALD_THEN_CODE, .cls = ALD_CLASS_PERMANENT, .scope = ALD_SCOPE_ACCOUNT},
+     ALD_DISP_PROGRESS,
+     0,
+     0,
+     true},
+    {"config code",
+     {.then = ALD_THEN_CODE, .cls = ALD_CLASS_CONFIG},
+     ALD_DISP_PROGRESS,
+     0,
+     0,
+     true},
+    {"transient code",
+     {.then = ALD_THEN_CODE, .cls = ALD_CLASS_TRANSIENT},
+     ALD_DISP_PROGRESS,
+     0,
+     0,
+     true},
+    {"lost code", /* only a poll may say so */
+     {.then = ALD_THEN_CODE, .cls = ALD_CLASS_LOST},
+     ALD_DISP_PROGRESS,
+     0,
+     0,
+     true},
+    {"lost", {.then = ALD_THEN_LOST}, ALD_DISP_PROGRESS, 0, 0, true},
+    {"pending", {.then = ALD_THEN_PENDING}, ALD_DISP_PROGRESS, 0, 0, false},
+    {"pending code",
+     {.then = ALD_THEN_CODE, .cls = ALD_CLASS_PENDING},
+     ALD_DISP_PROGRESS,
+     0,
+     0,
+     false},
+    {"ignore", {.then = ALD_THEN_IGNORE}, ALD_DISP_PROGRESS, 0, 0, false},
+    {"hint", {.then = ALD_THEN_HINT}, ALD_DISP_PROGRESS, 0, 0, true},
+    {"unknown", {.then = ALD_THEN_UNKNOWN}, ALD_DISP_DEAD, ALD_REASON_UNMAPPED_STATUS, 0, true},
+    {"unknown code",
+     {.then = ALD_THEN_CODE, .cls = ALD_CLASS_UNKNOWN},
+     ALD_DISP_DEAD,
+     ALD_REASON_UNMAPPED_STATUS,
+     0,
+     true},
+};
+
 static void test_verdicts_on_an_open_task(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        struct ald_verdict verdict;
-        enum ald_disposition disposition;
-        enum ald_reason reason;
-        enum ald_state state;
-        bool hint;
-    } cases[] = {
-        {"done", {.then = ALD_THEN_DONE}, ALD_DISP_APPLIED, 0, ALD_STATE_DONE, false},
-        {"failed", {.then = ALD_THEN_FAILED}, ALD_DISP_APPLIED, 0, ALD_STATE_FAILED, false},
-        {"failed code",
-         {.then = ALD_THEN_CODE, .cls = ALD_CLASS_FAILED},
-         ALD_DISP_APPLIED,
-         0,
-         ALD_STATE_FAILED,
-         false},
-        {"permanent code",
-         {.then = ALD_THEN_CODE, .cls = ALD_CLASS_PERMANENT},
-         ALD_DISP_APPLIED,
-         0,
-         ALD_STATE_FAILED,
-         false},
-        {"permanent code of the account", /* rule 3: no verdict on the task */
-         {.then = ALD_THEN_CODE, .cls = ALD_CLASS_PERMANENT, .scope = ALD_SCOPE_ACCOUNT},
-         ALD_DISP_PROGRESS,
-         0,
-         0,
-         true},
-        {"config code",
-         {.then = ALD_THEN_CODE, .cls = ALD_CLASS_CONFIG},
-         ALD_DISP_PROGRESS,
-         0,
-         0,
-         true},
-        {"transient code",
-         {.then = ALD_THEN_CODE, .cls = ALD_CLASS_TRANSIENT},
-         ALD_DISP_PROGRESS,
-         0,
-         0,
-         true},
-        {"lost code", /* only a poll may say so */
-         {.then = ALD_THEN_CODE, .cls = ALD_CLASS_LOST},
-         ALD_DISP_PROGRESS,
-         0,
-         0,
-         true},
-        {"lost", {.then = ALD_THEN_LOST}, ALD_DISP_PROGRESS, 0, 0, true},
-        {"pending", {.then = ALD_THEN_PENDING}, ALD_DISP_PROGRESS, 0, 0, false},
-        {"pending code",
-         {.then = ALD_THEN_CODE, .cls = ALD_CLASS_PENDING},
-         ALD_DISP_PROGRESS,
-         0,
-         0,
-         false},
-        {"ignore", {.then = ALD_THEN_IGNORE}, ALD_DISP_PROGRESS, 0, 0, false},
-        {"hint", {.then = ALD_THEN_HINT}, ALD_DISP_PROGRESS, 0, 0, true},
-        {"unknown", {.then = ALD_THEN_UNKNOWN}, ALD_DISP_DEAD, ALD_REASON_UNMAPPED_STATUS, 0, true},
-        {"unknown code",
-         {.then = ALD_THEN_CODE, .cls = ALD_CLASS_UNKNOWN},
-         ALD_DISP_DEAD,
-         ALD_REASON_UNMAPPED_STATUS,
-         0,
-         true},
-    };
-    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+    for (size_t i = 0; i < ALD_COUNT(ON_AN_OPEN_TASK); i++) {
         struct scene scene;
-        struct arrival_decision decision = decided(scene_of(&scene, &cases[i].verdict));
-        if (decision.disposition != cases[i].disposition || decision.hint != cases[i].hint)
-            print_error("%s\n", cases[i].name);
-        assert_int_equal(decision.disposition, cases[i].disposition);
-        assert_int_equal(decision.reason, cases[i].reason);
-        assert_int_equal(decision.hint, cases[i].hint);
+        struct arrival_decision decision = decided(scene_of(&scene, &ON_AN_OPEN_TASK[i].verdict));
+        if (decision.disposition != ON_AN_OPEN_TASK[i].disposition ||
+            decision.hint != ON_AN_OPEN_TASK[i].hint)
+            print_error("%s\n", ON_AN_OPEN_TASK[i].name);
+        assert_int_equal(decision.disposition, ON_AN_OPEN_TASK[i].disposition);
+        assert_int_equal(decision.reason, ON_AN_OPEN_TASK[i].reason);
+        assert_int_equal(decision.hint, ON_AN_OPEN_TASK[i].hint);
         if (decision.ends)
-            assert_int_equal(decision.state, cases[i].state);
+            assert_int_equal(decision.state, ON_AN_OPEN_TASK[i].state);
     }
 }
 
