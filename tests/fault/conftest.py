@@ -1,0 +1,38 @@
+"""Fault tests: real processes whose system calls fail, whose disks lose power, whose files rot, whose
+clocks jump, whose peers send junk. They run the programs in $ALDABA_BIN (better a release build: a
+sanitizer and a tracer do not go together). What needs root or a tool that is absent is skipped, and
+says so."""
+import os
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from support.house import binary  # noqa: E402
+from support.plugin import pytest_runtest_makereport  # noqa: E402, F401
+
+HERE = pathlib.Path(__file__).parent
+PROGRAMS = ("aldaba-gateway", "aldaba-tracker", "aldaba-poller", "aldaba-dlq", "aldaba")
+
+
+def sanitized():
+    with open(binary("aldaba-tracker"), "rb") as file:
+        return b"__asan_init" in file.read()
+
+
+def reason_to_skip():
+    absent = [name for name in PROGRAMS if binary(name) is None]
+    if absent:
+        return f"not in $ALDABA_BIN: {', '.join(absent)}"
+    if sanitized():
+        return "the programs are built with a sanitizer: set ALDABA_FAULT_BIN to a release build"
+    return None
+
+
+def pytest_collection_modifyitems(items):
+    reason = reason_to_skip()
+    if reason:
+        for item in (one for one in items if HERE in one.path.parents):
+            item.add_marker(pytest.mark.skip(reason=reason))
