@@ -83,7 +83,7 @@ static void test_states_in_place_of_open(void **state)
     for (size_t i = 0; i < books.count; i++)
         if (strcmp(books.figures[i].name, "open") == 0 &&
             strcmp(books.figures[i].group, "tasks") == 0)
-            strcpy(books.figures[i].name, "pending");
+            memcpy(books.figures[i].name, "pending", sizeof "pending");
     audit_check(&books);
     assert_int_equal(books.problem_count, 0);
 }

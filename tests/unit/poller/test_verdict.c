@@ -53,110 +53,112 @@ static void test_example(void **state)
 }
 
 /* Field cases of the kinds poll-* by their number, and what the family documents. */
+static const struct {
+    const char *name;
+    unsigned status;
+    const char *body;
+    enum ald_then then;
+    enum ald_class cls;
+    enum ald_scope scope;
+    bool block;
+    int64_t wait_ms;
+    const char *code;
+    const char *result;
+} WHOLE_ANSWERS[] = {
+    {.name = "case 1", .status = 500, .body = "500 Internal Server Error"},
+    {.name = "case 2", .status = 200, .body = "500 Internal Server Error"},
+    {.name = "case 5", .status = 200, .body = ""},
+    {.name = "case 7", .status = 502, .body = "<html><title>502 Bad Gateway</title></html>"},
+    {.name = "case 8", .status = 503, .body = "<!DOCTYPE html><p>503</p>"},
+    {.name = "case 10", .status = 200, .body = "<!DOCTYPE html><title>Unicorn</title>"},
+    {.name = "case 11",
+     .status = 200,
+     .body = "\xEF\xBB\xBF {\"status\":1,\"request\":\"T\"} <!-- cached by X -->",
+     .then = ALD_THEN_DONE,
+     .result = "T"},
+    {.name = "case 13",
+     .status = 200,
+     .body = "{\"status\":0,\"request\":\"https://a.example/blog/search\"}",
+     .then = ALD_THEN_CODE,
+     .cls = ALD_CLASS_UNKNOWN,
+     .wait_ms = 5000,
+     .code = "https://a.example/blog/search"},
+    {.name = "case 14",
+     .status = 200,
+     .body = "{\"status\":0,\"request\":\"ERROR_SOMETHING_NEW\"}",
+     .then = ALD_THEN_CODE,
+     .cls = ALD_CLASS_UNKNOWN,
+     .wait_ms = 5000,
+     .code = "ERROR_SOMETHING_NEW"},
+    {.name = "case 19",
+     .status = 200,
+     .body = "CAPCHA_NOT_READY",
+     .then = ALD_THEN_CODE,
+     .cls = ALD_CLASS_PENDING,
+     .wait_ms = 5000,
+     .code = "CAPCHA_NOT_READY"},
+    {.name = "case 21", .status = 200, .body = "{\"result\":\"aborted\"}"},
+    {.name = "the other spelling",
+     .status = 200,
+     .body = "CAPTCHA_NOT_READY",
+     .then = ALD_THEN_CODE,
+     .cls = ALD_CLASS_PENDING,
+     .wait_ms = 5000,
+     .code = "CAPTCHA_NOT_READY"},
+    {.name = "not ready, as JSON",
+     .status = 200,
+     .body = "{\"status\":0,\"request\":\"CAPCHA_NOT_READY\"}",
+     .then = ALD_THEN_CODE,
+     .cls = ALD_CLASS_PENDING,
+     .wait_ms = 5000,
+     .code = "CAPCHA_NOT_READY"},
+    {.name = "too many requests: five minutes for the account",
+     .status = 200,
+     .body = "ERROR: 1005",
+     .then = ALD_THEN_CODE,
+     .cls = ALD_CLASS_TRANSIENT,
+     .scope = ALD_SCOPE_ACCOUNT,
+     .block = true,
+     .wait_ms = 300000,
+     .code = "ERROR: 1005"},
+    {.name = "only the first pipe cuts",
+     .status = 200,
+     .body = "OK|40|200|-120",
+     .then = ALD_THEN_DONE,
+     .result = "40|200|-120"},
+    {.name = "not with this status", .status = 500, .body = "OK|x"},
+    {.name = "no result", .status = 200, .body = "OK|"},
+    {.name = "unsolvable",
+     .status = 200,
+     .body = "ERROR_CAPTCHA_UNSOLVABLE",
+     .then = ALD_THEN_CODE,
+     .cls = ALD_CLASS_FAILED,
+     .code = "ERROR_CAPTCHA_UNSOLVABLE"},
+    {.name = "redirect", .status = 302, .body = ""},
+};
+
 static void test_whole_answers(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        unsigned status;
-        const char *body;
-        enum ald_then then;
-        enum ald_class cls;
-        enum ald_scope scope;
-        bool block;
-        int64_t wait_ms;
-        const char *code;
-        const char *result;
-    } cases[] = {
-        {.name = "case 1", .status = 500, .body = "500 Internal Server Error"},
-        {.name = "case 2", .status = 200, .body = "500 Internal Server Error"},
-        {.name = "case 5", .status = 200, .body = ""},
-        {.name = "case 7", .status = 502, .body = "<html><title>502 Bad Gateway</title></html>"},
-        {.name = "case 8", .status = 503, .body = "<!DOCTYPE html><p>503</p>"},
-        {.name = "case 10", .status = 200, .body = "<!DOCTYPE html><title>Unicorn</title>"},
-        {.name = "case 11",
-         .status = 200,
-         .body = "\xEF\xBB\xBF {\"status\":1,\"request\":\"T\"} <!-- cached by X -->",
-         .then = ALD_THEN_DONE,
-         .result = "T"},
-        {.name = "case 13",
-         .status = 200,
-         .body = "{\"status\":0,\"request\":\"https://a.example/blog/search\"}",
-         .then = ALD_THEN_CODE,
-         .cls = ALD_CLASS_UNKNOWN,
-         .wait_ms = 5000,
-         .code = "https://a.example/blog/search"},
-        {.name = "case 14",
-         .status = 200,
-         .body = "{\"status\":0,\"request\":\"ERROR_SOMETHING_NEW\"}",
-         .then = ALD_THEN_CODE,
-         .cls = ALD_CLASS_UNKNOWN,
-         .wait_ms = 5000,
-         .code = "ERROR_SOMETHING_NEW"},
-        {.name = "case 19",
-         .status = 200,
-         .body = "CAPCHA_NOT_READY",
-         .then = ALD_THEN_CODE,
-         .cls = ALD_CLASS_PENDING,
-         .wait_ms = 5000,
-         .code = "CAPCHA_NOT_READY"},
-        {.name = "case 21", .status = 200, .body = "{\"result\":\"aborted\"}"},
-        {.name = "the other spelling",
-         .status = 200,
-         .body = "CAPTCHA_NOT_READY",
-         .then = ALD_THEN_CODE,
-         .cls = ALD_CLASS_PENDING,
-         .wait_ms = 5000,
-         .code = "CAPTCHA_NOT_READY"},
-        {.name = "not ready, as JSON",
-         .status = 200,
-         .body = "{\"status\":0,\"request\":\"CAPCHA_NOT_READY\"}",
-         .then = ALD_THEN_CODE,
-         .cls = ALD_CLASS_PENDING,
-         .wait_ms = 5000,
-         .code = "CAPCHA_NOT_READY"},
-        {.name = "too many requests: five minutes for the account",
-         .status = 200,
-         .body = "ERROR: 1005",
-         .then = ALD_THEN_CODE,
-         .cls = ALD_CLASS_TRANSIENT,
-         .scope = ALD_SCOPE_ACCOUNT,
-         .block = true,
-         .wait_ms = 300000,
-         .code = "ERROR: 1005"},
-        {.name = "only the first pipe cuts",
-         .status = 200,
-         .body = "OK|40|200|-120",
-         .then = ALD_THEN_DONE,
-         .result = "40|200|-120"},
-        {.name = "not with this status", .status = 500, .body = "OK|x"},
-        {.name = "no result", .status = 200, .body = "OK|"},
-        {.name = "unsolvable",
-         .status = 200,
-         .body = "ERROR_CAPTCHA_UNSOLVABLE",
-         .then = ALD_THEN_CODE,
-         .cls = ALD_CLASS_FAILED,
-         .code = "ERROR_CAPTCHA_UNSOLVABLE"},
-        {.name = "redirect", .status = 302, .body = ""},
-    };
     struct verdict_room room;
     verdict_room_init(&room);
-    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+    for (size_t i = 0; i < ALD_COUNT(WHOLE_ANSWERS); i++) {
         struct msg_outcome outcome;
-        const struct fetch_answer answer = whole(cases[i].status, cases[i].body);
+        const struct fetch_answer answer = whole(WHOLE_ANSWERS[i].status, WHOLE_ANSWERS[i].body);
         judge(&answer, &room, &outcome);
-        print_message("%s\n", cases[i].name);
+        print_message("%s\n", WHOLE_ANSWERS[i].name);
         assert_true(outcome.left && outcome.answered);
-        assert_int_equal(outcome.http, cases[i].status);
+        assert_int_equal(outcome.http, WHOLE_ANSWERS[i].status);
         assert_int_equal(outcome.took_ms, 12);
-        assert_string_equal(outcome.then, ald_then_name(cases[i].then));
-        assert_string_equal(outcome.class_, ald_class_name(cases[i].cls));
-        assert_string_equal(outcome.scope, ald_scope_name(cases[i].scope));
-        assert_int_equal(outcome.block, cases[i].block);
-        assert_int_equal(outcome.wait_ms, cases[i].wait_ms);
-        assert_string_equal(outcome.code, cases[i].code ? cases[i].code : "");
-        assert_true(ald_span_eq_str(outcome.result, cases[i].result ? cases[i].result : ""));
-        assert_true(ald_span_eq_str(outcome.evidence, cases[i].body));
+        assert_string_equal(outcome.then, ald_then_name(WHOLE_ANSWERS[i].then));
+        assert_string_equal(outcome.class_, ald_class_name(WHOLE_ANSWERS[i].cls));
+        assert_string_equal(outcome.scope, ald_scope_name(WHOLE_ANSWERS[i].scope));
+        assert_int_equal(outcome.block, WHOLE_ANSWERS[i].block);
+        assert_int_equal(outcome.wait_ms, WHOLE_ANSWERS[i].wait_ms);
+        assert_string_equal(outcome.code, WHOLE_ANSWERS[i].code ? WHOLE_ANSWERS[i].code : "");
+        assert_true(ald_span_eq_str(outcome.result,
+                                    WHOLE_ANSWERS[i].result ? WHOLE_ANSWERS[i].result : ""));
+        assert_true(ald_span_eq_str(outcome.evidence, WHOLE_ANSWERS[i].body));
         assert_string_equal(outcome.error, "");
     }
     verdict_room_free(&room);

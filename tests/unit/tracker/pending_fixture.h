@@ -81,4 +81,16 @@ ALD_UNUSED static const struct pending_poll not_ready = {
 ALD_UNUSED static const struct pending_poll no_answer = {.lease = 1, .left = true};
 ALD_UNUSED static const struct pending_poll never_left = {.lease = 1};
 
+/* Bring a task into a phase; the lease is number 1 of poller 1, at STALE. */
+ALD_UNUSED static struct pending_task *in_phase(pending_t *self, enum pending_phase phase)
+{
+    struct pending_task *task = add(self, 7, &two, "77", 0);
+    if (phase != PENDING_IDLE)
+        assert_int_equal(due(self, STALE, false), 0);
+    if (phase == PENDING_LEASED)
+        assert_ptr_equal(pending_lease(self, 1, 1, STALE), task);
+    assert_int_equal(task->phase, phase);
+    return task;
+}
+
 #endif

@@ -24,18 +24,6 @@ static void test_example(void **state)
     pending_destroy(&pending);
 }
 
-/* Bring a task into a phase; the lease is number 1 of poller 1, at STALE. */
-static struct pending_task *in_phase(pending_t *self, enum pending_phase phase)
-{
-    struct pending_task *task = add(self, 7, &two, "77", 0);
-    if (phase != PENDING_IDLE)
-        assert_int_equal(due(self, STALE, false), 0);
-    if (phase == PENDING_LEASED)
-        assert_ptr_equal(pending_lease(self, 1, 1, STALE), task);
-    assert_int_equal(task->phase, phase);
-    return task;
-}
-
 enum event {
     EVENT_HINT,
     EVENT_ATTACH_SAME,
