@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
+#include "common/base/log.h"
 #include "common/base/text.h"
 
 struct ald_sock {
@@ -209,6 +210,13 @@ enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema, const voi
     }
     ald_buf_free(&buf);
     return rc;
+}
+
+void ald_frame_put(zmsg_t *to, const struct ald_schema *schema, const void *msg)
+{
+    enum ald_rc rc = ald_frame_add(to, schema, msg);
+    if (rc != ALD_OK)
+        ald_log(ALD_ERROR, "frame.unfit", "kind=%s rc=%s", schema->kind, ald_rc_name(rc));
 }
 
 struct ald_span ald_frame_span(zframe_t *frame)

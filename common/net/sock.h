@@ -59,6 +59,10 @@ ALD_NODISCARD enum ald_rc ald_sock_send(ald_sock_t *self, zmsg_t **msg_p);
 ALD_NODISCARD enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema,
                                         const void *msg);
 
+/* The same for messages of our own making: what can't be written (a text that a damaged store gave
+ * back) is left out and logged, and the answer goes without it. */
+void ald_frame_put(zmsg_t *to, const struct ald_schema *schema, const void *msg);
+
 /* The bytes of a frame, borrowed until it is destroyed. */
 struct ald_span ald_frame_span(zframe_t *frame);
 

@@ -167,7 +167,7 @@ static void feed_head(feed_t *self)
     position_write(self->tracker->vault.lane, self->tracker->vault.last_seq, head.position);
     zmsg_t *msg = zmsg_new();
     (void)zmsg_addstr(msg, "head.");
-    ALD_ASSERT(ald_frame_add(msg, &MSG_HEAD, &head) == ALD_OK);
+    ald_frame_put(msg, &MSG_HEAD, &head);
     if (ald_sock_send(self->pub, &msg) != ALD_OK)
         zmsg_destroy(&msg);
 }

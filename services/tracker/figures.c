@@ -29,7 +29,7 @@ static void figure_text(zmsg_t *to, const char *group, const char *name, int64_t
     ald_text_cut(figure.group, sizeof figure.group, ald_span_str(group));
     ald_text_cut(figure.name, sizeof figure.name, ald_span_str(name));
     ald_text_cut(figure.text, sizeof figure.text, ald_span_str(text));
-    ALD_ASSERT(ald_frame_add(to, &MSG_FIGURE, &figure) == ALD_OK);
+    ald_frame_put(to, &MSG_FIGURE, &figure);
 }
 
 static void figure(zmsg_t *to, const char *group, const char *name, int64_t value)

@@ -10,14 +10,14 @@ zmsg_t *inbox_begin(struct inbox *self, zframe_t **who_p, const char *instance, 
     ald_text_cut(head.instance, sizeof head.instance, ald_span_str(instance));
     zmsg_t *answer = zmsg_new();
     zmsg_append(answer, who_p);
-    ALD_ASSERT(ald_frame_add(answer, &MSG_ACKS, &head) == ALD_OK);
+    ald_frame_put(answer, &MSG_ACKS, &head);
     self->answers[self->count++] = answer;
     return answer;
 }
 
 void inbox_ack(zmsg_t *answer, const struct msg_ack *ack)
 {
-    ALD_ASSERT(ald_frame_add(answer, &MSG_ACK, ack) == ALD_OK);
+    ald_frame_put(answer, &MSG_ACK, ack);
 }
 
 void inbox_send(struct inbox *self, ald_sock_t *sock)
@@ -39,7 +39,7 @@ void inbox_welcome(ald_sock_t *sock, zframe_t **who_p, const struct msg_welcome 
 {
     zmsg_t *answer = zmsg_new();
     zmsg_append(answer, who_p);
-    ALD_ASSERT(ald_frame_add(answer, &MSG_WELCOME, welcome) == ALD_OK);
+    ald_frame_put(answer, &MSG_WELCOME, welcome);
     if (ald_sock_send(sock, &answer) != ALD_OK)
         zmsg_destroy(&answer);
 }

@@ -85,9 +85,9 @@ static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
             msg = zmsg_new();
             zframe_t *who = zframe_dup(poller->who);
             zmsg_append(msg, &who);
-            ALD_ASSERT(ald_frame_add(msg, &MSG_LEASES, &head) == ALD_OK);
+            ald_frame_put(msg, &MSG_LEASES, &head);
         }
-        ALD_ASSERT(ald_frame_add(msg, &MSG_LEASE, &lease) == ALD_OK);
+        ald_frame_put(msg, &MSG_LEASE, &lease);
         poller->credit--;
         count++;
     }

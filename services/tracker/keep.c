@@ -260,6 +260,11 @@ static void keep_mark(struct tracker *self)
                                    .seq = self->vault.last_seq,
                                    .last_n = self->ids.last_n * ALD_TRACKERS,
                                    .wall_ms = ald_clock_now().wall_ms};
+    struct ald_mark_values told;
+    bool same = ald_mark_read(self->mark, &told) == ALD_OK && told.lane == mark.lane &&
+                told.seq == mark.seq && told.last_n == mark.last_n;
+    if (same)
+        return; /* an idle tracker leaves the disk alone */
     if (ald_mark_write(self->mark, &mark) != ALD_OK || ald_mark_sync(self->mark) != ALD_OK)
         ald_log(ALD_WARN, "mark.unwritten", "seq=%" PRIu64, self->vault.last_seq);
 }

@@ -38,7 +38,7 @@ static zmsg_t *query_answer(zframe_t **who_p, const struct msg_answer *answer)
 {
     zmsg_t *msg = zmsg_new();
     zmsg_append(msg, who_p);
-    ALD_ASSERT(ald_frame_add(msg, &MSG_ANSWER, answer) == ALD_OK);
+    ald_frame_put(msg, &MSG_ANSWER, answer);
     return msg;
 }
 
@@ -147,7 +147,7 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
     if (figures)
         figures_add(self->tracker, msg);
     else if (view.task != 0)
-        ALD_ASSERT(ald_frame_add(msg, &MSG_TASK_VIEW, &view) == ALD_OK);
+        ald_frame_put(msg, &MSG_TASK_VIEW, &view);
     return msg;
 }
 

@@ -71,7 +71,7 @@ static uint64_t fetch_scan(struct reading *self, const struct msg_fetch *fetch, 
         if (!fetch_matches(fetch, &event))
             continue;
         bytes += event.result.len;
-        ALD_ASSERT(ald_frame_add(page, &MSG_EVENT, &event) == ALD_OK);
+        ald_frame_put(page, &MSG_EVENT, &event);
     }
     ald_stmt_reset(stmt);
     return after;
@@ -104,7 +104,7 @@ void reading_fetch(struct reading *self, const struct msg_fetch *fetch)
     ald_text_cut(head.rc, sizeof head.rc, ald_span_str(rc));
     position_write(lane, after, head.position);
     position_write(lane, last, head.head);
-    ALD_ASSERT(ald_frame_add(self->answer, &MSG_EVENTS, &head) == ALD_OK);
+    ald_frame_put(self->answer, &MSG_EVENTS, &head);
     zframe_t *frame = zmsg_pop(page);
     for (; frame; frame = zmsg_pop(page))
         zmsg_append(self->answer, &frame);

@@ -66,7 +66,7 @@ static void reading_answer(struct reading *self, uint64_t req, const char *rc, c
     ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str(rc));
     ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(detail));
     ald_text_cut(answer.cursor, sizeof answer.cursor, ald_span_str(cursor));
-    ALD_ASSERT(ald_frame_add(self->answer, &MSG_ANSWER, &answer) == ALD_OK);
+    ald_frame_put(self->answer, &MSG_ANSWER, &answer);
 }
 
 static void reading_note(struct reading *self, int64_t at_ms, const char *what,
@@ -75,7 +75,7 @@ static void reading_note(struct reading *self, int64_t at_ms, const char *what,
     struct msg_note note = {.at_ms = at_ms};
     ald_text_cut(note.what, sizeof note.what, ald_span_str(what));
     ald_text_cut(note.text, sizeof note.text, text);
-    ALD_ASSERT(ald_frame_add(self->answer, &MSG_NOTE, &note) == ALD_OK);
+    ald_frame_put(self->answer, &MSG_NOTE, &note);
 }
 
 /* Callbacks of a task: those that are indexed, and those that came since. */
@@ -152,7 +152,7 @@ void reading_get(struct reading *self, const struct msg_get *get, const struct r
                 ald_text_cut(view.state, sizeof view.state, ald_span_str("polling"));
         }
         reading_answer(self, get->req, "ok", "", "");
-        ALD_ASSERT(ald_frame_add(self->answer, &MSG_TASK_VIEW, &view) == ALD_OK);
+        ald_frame_put(self->answer, &MSG_TASK_VIEW, &view);
         reading_note(self, view.created_at_ms, "created", ald_span_str(""));
         reading_arrivals(self, get->task);
         reading_notes(self, get->task);
