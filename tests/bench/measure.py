@@ -1,0 +1,108 @@
+"""What the benchmark measures with: processes, wrk, the disk, and tasks registered by the thousand."""
+import os
+import random
+import re
+import subprocess
+import time
+
+from support.bus import Channel, figures, pack, unpack
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIGURES = re.compile(r"^figures (.*)$", re.MULTILINE)
+TICKS = os.sysconf("SC_CLK_TCK")
+WINDOW = 400  # registrations under way
+
+
+def fsync_us(folder, rounds=200):
+    """The median time of an append of 4 KiB with fdatasync, in microseconds."""
+    path = os.path.join(folder, "fsync-probe")
+    times = []
+    with open(path, "wb", buffering=0) as file:
+        for _ in range(rounds):
+            file.write(bytes(4096))
+            began = time.perf_counter()
+            os.fdatasync(file.fileno())
+            times.append((time.perf_counter() - began) * 1e6)
+    os.unlink(path)
+    return sorted(times)[rounds // 2]
+
+
+class Usage:
+    """CPU seconds and context switches of some processes since it was made."""
+
+    def __init__(self, pids):
+        self.pids = pids
+        self.before = {name: usage_of(pid) for name, pid in pids.items()}
+
+    def spent(self):
+        """{name: (cpu seconds, voluntary switches, others)}"""
+        return {name: tuple(b - a for a, b in zip(self.before[name], usage_of(pid)))
+                for name, pid in self.pids.items()}
+
+
+def usage_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(") ")[2].split()
+    switches = [0, 0]
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/status", encoding="ascii") as file:
+                lines = [line for line in file if "voluntary_ctxt" in line]
+        except OSError:
+            continue  # it has ended
+        for line in lines:
+            switches[line.startswith("non")] += int(line.split()[1])
+    return (int(fields[11]) + int(fields[12])) / TICKS, *switches
+
+
+class Shot:
+    """What one run of wrk said."""
+
+    def __init__(self, text):
+        found = FIGURES.search(text)
+        assert found, text
+        said = {key: float(value) for key, value in
+                (pair.split("=") for pair in found[1].split())}
+        self.requests = int(said["requests"])
+        self.seconds = said["us"] / 1e6
+        self.rate = self.requests / self.seconds
+        self.p50_ms, self.p99_ms, self.max_ms = (said[key] / 1000 for key in ("p50", "p99", "max"))
+        self.bad, self.lost = int(said["bad"]), int(said["lost"])
+
+
+def shoot(url, ids, first, count, connections, seconds, threads=2):
+    """Run wrk over ids [first, first + count) of the file; it ends when they or the time are over."""
+    argv = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s",
+            "-s", os.path.join(HERE, "callbacks.lua"), url, "--",
+            ids, str(first), str(count), str(threads)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=seconds + 60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Shot(done.stdout)
+
+
+def write_ids(path, first, count, seed=1):
+    """Provider ids first..first+count-1 in uniformly random order, one a line."""
+    ids = list(range(first, first + count))
+    random.Random(seed).shuffle(ids)
+    with open(path, "w", encoding="ascii") as file:
+        file.writelines(f"{number}\n" for number in ids)
+
+
+def register(run, first, count):
+    """Tasks of these provider ids, many under way at once. Returns tasks a second."""
+    began = time.perf_counter()
+    sent = answered = 0
+    with Channel(run, "query") as channel:
+        while answered < count:
+            while sent < count and sent - answered < WINDOW:
+                channel.send(pack("register", req=sent + 1, provider="sandbox",
+                                  provider_id=str(first + sent)))
+                sent += 1
+            head = unpack(channel.socket.recv_multipart()[0])
+            assert head["rc"] == "ok", head
+            answered += 1
+    return count / (time.perf_counter() - began)
+
+
+def arrivals(run):
+    return figures(run, "audit")["arrivals"]
