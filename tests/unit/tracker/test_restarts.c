@@ -1,0 +1,176 @@
+/* What a kill and a new start must not change: rules.md 1, 5, 11, 15 and 19. */
+#include "services/tracker/keep.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "services/tracker/vault_letters.h"
+#include "tests/unit/tracker/stage.h"
+
+static void take(struct stage *stage, uint64_t task, const char *query, const char *want)
+{
+    const struct stage_callback callback = {.task = task, .query = query};
+    struct msg_ack ack = stage_take(stage, &callback);
+    assert_string_equal(ack.disposition, want);
+}
+
+static void test_example(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t open = stage_register(stage, "two", "77");
+    uint64_t ended = stage_register(stage, "two", "78");
+    take(stage, ended, "id=78&code=abc", "applied");
+    stage_restart(stage, NULL);
+    assert_string_equal(stage_state(stage, open), "open");
+    assert_string_equal(stage_state(stage, ended), "done callback");
+    take(stage, ended, "id=78&code=abc", "duplicate");
+    take(stage, open, "id=77&code=abc", "applied");
+}
+
+/* Service time stands still while the tracker is down: nobody's deadline passes unattended. */
+static void test_time_away(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "mute", "77");
+    stage_pass(100000);
+    stage_tick(stage);
+    stage_stop(stage);
+    int64_t run_ms = tracker_now(&stage->tracker).run_ms;
+    assert_int_equal(run_ms, 100000);
+    stage_pass(24 * INT64_C(3600000));
+    stage_restart(stage, NULL);
+    assert_int_equal(tracker_now(&stage->tracker).run_ms, run_ms);
+    stage_tick(stage);
+    assert_string_equal(stage_state(stage, task), "open");
+}
+
+/* And while the loop is stopped: who reads the time first sees no leap. */
+static void test_time_stopped(void **state)
+{
+    struct stage *stage = *state;
+    int64_t before_ms = tracker_now(&stage->tracker).run_ms;
+    stage_pass(3600000);
+    int64_t after_ms = tracker_now(&stage->tracker).run_ms;
+    assert_true(after_ms - before_ms <= 1000);
+    assert_true(tracker_awake(&stage->tracker));
+    assert_false(tracker_awake(&stage->tracker));
+    assert_true(tracker_now(&stage->tracker).run_ms - before_ms <= 1000);
+    stage_pass(20);
+    assert_int_equal(tracker_now(&stage->tracker).run_ms - before_ms, 20);
+}
+
+/* Rule 19: a task whose profile is taken out of the settings is found again when it is back. */
+static void test_orphans(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "two", "77");
+    uint64_t other = stage_register(stage, "mute", "1");
+    stage_restart(stage, "mute: {family: inphp, poll: none}\n");
+    assert_int_equal(stage->tracker.orphans, 1);
+    assert_string_equal(stage_state(stage, task), "none");
+    const struct stage_callback answer = {
+        .provider = "mute", .task = other, .query = "id=1&code=abc"};
+    assert_string_equal(stage_take(stage, &answer).disposition, "applied");
+    stage_pass(3600000);
+    keep_tick(&stage->tracker, true); /* indexes, and tells how low open tasks lie */
+    assert_int_equal(vault_unindexed(&stage->tracker.vault), 0);
+    take(stage, task, "id=77&code=abc", "dead"); /* genuine, so it is kept for a person */
+    stage_restart(stage, "two: {family: inphp, poll: none}\n"
+                         "mute: {family: inphp, poll: none}\n");
+    assert_int_equal(stage->tracker.orphans, 0);
+    assert_string_equal(stage_state(stage, task), "open");
+    take(stage, task, "id=77&code=abc", "applied");
+}
+
+/* Rule 11: ids rise over a restart, also when the clock is behind and the mark is gone. */
+static void test_ids_rise(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t first = stage_register(stage, "two", "77");
+    take(stage, first, "id=77&code=abc", "applied");
+    assert_int_equal(remove(folder_file(&stage->folder, "mark")), 0);
+    stage_pass(-24 * INT64_C(3600000));
+    stage_restart(stage, NULL);
+    uint64_t second = stage_register(stage, "two", "78");
+    assert_true(second > first);
+    stage_pass(24 * INT64_C(3600000));
+}
+
+/* Rule 11: a store older than its mark goes on in a new lane, above all numbers ever seen. */
+static void test_a_store_behind_its_mark(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "two", "77");
+    take(stage, task, "id=77&code=abc", "applied");
+    const struct ald_mark_values mark = {.lane = 0, .seq = 50, .last_n = task + 3200};
+    assert_int_equal(ald_mark_write(stage->tracker.mark, &mark), ALD_OK);
+    assert_int_equal(ald_mark_sync(stage->tracker.mark), ALD_OK);
+    stage_restart(stage, NULL);
+    assert_int_equal(stage->tracker.vault.lane, 1);
+    assert_int_equal(stage->tracker.vault.last_seq, 50);
+    uint64_t next = stage_register(stage, "two", "78");
+    assert_true(next > task + 3200);
+    take(stage, next, "id=78&code=abc", "applied");
+    assert_int_equal(stage->tracker.vault.last_seq, 51);
+    stage_stop(stage);
+    stage_restart(stage, NULL);
+    assert_int_equal(stage->tracker.vault.lane, 1); /* once */
+    assert_int_equal(stage->tracker.vault.last_seq, 51);
+}
+
+/* Rule 5: evidence that is deleted by age does not make a repeat into news. */
+static void test_repeats_of_what_was_purged(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "two", "77");
+    uint64_t num = stage->num + 1;
+    take(stage, task, "id=77&code=abc", "applied");
+    for (int i = 0; i < 3; i++) { /* ten days later, without load */
+        stage_pass(10 * 24 * INT64_C(3600000));
+        stage->tracker.turned_ms += 10 * 24 * INT64_C(3600000);
+        keep_tick(&stage->tracker, true);
+    }
+    assert_int_equal(stage_book(stage, BOOK_PURGED + ALD_DISP_APPLIED), 1);
+    stage_restart(stage, NULL);
+    const struct stage_callback again = {.num = num, .task = task, .query = "id=77&code=abc"};
+    assert_string_equal(stage_take(stage, &again).disposition, "applied");
+    assert_int_equal(stage_book(stage, BOOK_RECEIVED), 1);
+}
+
+/* A tracker that is never idle still deletes what is old. */
+static void test_purging_under_load(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "two", "77");
+    take(stage, task, "id=77&code=abc", "applied");
+    vault_index(&stage->tracker.vault, task + 1);
+    zhashx_purge(stage->tracker.tail);
+    for (int i = 0; i < 3 && stage_book(stage, BOOK_TASKS_PURGED) == 0; i++) {
+        stage_pass(20 * 24 * INT64_C(3600000));
+        stage->tracker.turned_ms += 20 * 24 * INT64_C(3600000);
+        keep_tick(&stage->tracker, false);
+    }
+    assert_int_equal(stage_book(stage, BOOK_TASKS_PURGED), 1);
+    assert_string_equal(stage_state(stage, task), "none");
+    take(stage, task, "id=77&code=abc", "duplicate"); /* out of its tomb */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_STAGE(test_example),
+        ON_STAGE(test_time_away),
+        ON_STAGE(test_time_stopped),
+        ON_STAGE(test_orphans),
+        ON_STAGE(test_ids_rise),
+        ON_STAGE(test_a_store_behind_its_mark),
+        ON_STAGE(test_repeats_of_what_was_purged),
+        ON_STAGE(test_purging_under_load),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
