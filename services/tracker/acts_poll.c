@@ -92,33 +92,42 @@ static void poll_goes_on(struct tracker *self, struct pending_task *task,
                 task->account->profile->name, task->id, task->failures, outcome->http);
 }
 
-void act_outcome(struct tracker *self, const struct msg_outcome *outcome, struct msg_ack *ack)
+/* What a poll of an open task means. True: it is its end. */
+static bool poll_apply(struct tracker *self, struct pending_task *task,
+                       const struct msg_outcome *outcome)
 {
     struct ald_verdict verdict;
+    enum ald_state state = ALD_STATE_LOST;
     poll_verdict(outcome, &verdict);
-    struct pending_task *task = pending_find(self->pending, outcome->task);
-    const char *said = "duplicate";
-    if (task) {
-        enum ald_state state = ALD_STATE_LOST;
-        bool ends =
-            outcome->answered && (arrival_end(&verdict, &state) || poll_lost(self, task, &verdict));
-        bool hinted = task->hinted && task->lease == outcome->lease;
-        poll_note(self, outcome, ends || poll_sense(outcome, &verdict), hinted);
-        books_add(&self->vault.books, BOOK_POLLS, outcome->answered);
-        struct ending ending = {.state = state,
-                                .source = ALD_SOURCE_POLL,
-                                .code = verdict.code,
-                                .result =
-                                    state == ALD_STATE_DONE ? verdict.result : ald_span_of(NULL, 0),
-                                .result_json = verdict.result_json,
-                                .received_ms = outcome->at_ms,
-                                .trace = ""};
-        if (ends)
-            ending_apply(self, &task, &ending);
-        else
-            poll_goes_on(self, task, outcome, &verdict);
-        said = ends ? "applied" : "progress";
+    bool ends =
+        outcome->answered && (arrival_end(&verdict, &state) || poll_lost(self, task, &verdict));
+    bool hinted = task->hinted && task->lease == outcome->lease;
+    poll_note(self, outcome, ends || poll_sense(outcome, &verdict), hinted);
+    books_add(&self->vault.books, BOOK_POLLS, outcome->answered);
+    if (!ends) {
+        poll_goes_on(self, task, outcome, &verdict);
+        return false;
     }
+    struct ending ending = {.state = state,
+                            .source = ALD_SOURCE_POLL,
+                            .code = verdict.code,
+                            .result =
+                                state == ALD_STATE_DONE ? verdict.result : ald_span_of(NULL, 0),
+                            .result_json = verdict.result_json,
+                            .received_ms = outcome->at_ms,
+                            .trace = ""};
+    ending_apply(self, &task, &ending);
+    return true;
+}
+
+void act_outcome(struct tracker *self, const struct msg_outcome *outcome, struct msg_ack *ack)
+{
+    struct pending_task *task = pending_find(self->pending, outcome->task);
+    const char *said = "duplicate"; /* the task has ended */
+    if (task && pending_reported(task, outcome->lease))
+        said = "progress";
+    else if (task)
+        said = poll_apply(self, task, outcome) ? "applied" : "progress";
     ack->num = outcome->num;
     ald_text_cut(ack->disposition, sizeof ack->disposition, ald_span_str(said));
 }

@@ -64,16 +64,17 @@ static uint64_t feed_prev(feed_t *self, const char *topic, uint64_t seq)
     return prev;
 }
 
-static zmsg_t *feed_encode(feed_t *self, const char *topic, const struct pending_task *task,
-                           const struct vault_result *result)
+static zmsg_t *feed_encode(feed_t *self, const char *topic, uint64_t prev,
+                           const struct pending_task *task, const struct vault_result *result)
 {
     struct msg_event event = {.lane = self->tracker->vault.lane,
                               .seq = result->seq,
-                              .prev = feed_prev(self, topic, result->seq),
+                              .prev = prev,
                               .task = result->task,
                               .result = result->result,
                               .received_ms = result->received_ms,
                               .published_ms = result->published_ms};
+    vault_task_words(&self->tracker->vault, result->task, event.key, event.meta);
     ald_text_cut(event.provider, sizeof event.provider, result->provider);
     ald_text_cut(event.provider_id, sizeof event.provider_id, ald_span_str(task->provider_id));
     ald_text_cut(event.state, sizeof event.state, ald_span_str(ald_state_name(result->state)));
@@ -100,8 +101,10 @@ void feed_add(feed_t *self, const struct pending_task *task, const struct vault_
     *hint = (struct feed_hint){.task = result->task};
     (void)snprintf(hint->topic, sizeof hint->topic, "result.%s.%s.", task->account->profile->name,
                    ald_state_name(result->state));
+    /* Kept also while nobody subscribes: who comes back must see what was missed. */
+    uint64_t prev = feed_prev(self, hint->topic, result->seq);
     if (self->subscribers > 0)
-        hint->msg = feed_encode(self, hint->topic, task, result);
+        hint->msg = feed_encode(self, hint->topic, prev, task, result);
 }
 
 static void feed_answer_task(feed_t *self, struct feed_waiter *waiter)
@@ -159,6 +162,7 @@ void feed_forget(feed_t *self)
     for (size_t i = 0; i < self->hint_count; i++)
         zmsg_destroy(&self->hints[i].msg);
     self->hint_count = 0;
+    zhashx_purge(self->prev); /* it may name numbers that were not committed */
 }
 
 static void feed_head(feed_t *self)

@@ -218,6 +218,8 @@ enum ald_rc jobs_new(struct tracker *tracker, jobs_t **out, struct ald_err *err)
     jobs_t *self = zmalloc(sizeof *self);
     self->tracker = tracker;
     self->sock = sock;
+    /* Above every lease of an earlier run, whose outcomes may still come; below 2^53. */
+    self->last_lease = (uint64_t)ald_clock_now().wall_ms * 1000;
     ald_metric_register(&jobs_leased);
     ald_metric_register(&jobs_garbage);
     zloop_t *loop = ald_service_loop(tracker->service);

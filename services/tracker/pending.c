@@ -330,9 +330,15 @@ static int64_t pending_wait(pending_t *self, const struct pending_task *task,
     return poll->wait_ms > wait ? poll->wait_ms : wait;
 }
 
+bool pending_reported(const struct pending_task *task, uint64_t lease)
+{
+    return lease != 0 && task->reported == lease;
+}
+
 void pending_polled(pending_t *self, struct pending_task *task, const struct pending_poll *poll,
                     int64_t now_ms)
 {
+    task->reported = poll->lease;
     bool leased = task->phase == PENDING_LEASED && task->lease == poll->lease;
     if (poll->left) {
         task->polls++;

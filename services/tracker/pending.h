@@ -57,7 +57,8 @@ struct pending_task {
     int64_t give_up_at_ms;
     int64_t hinted_at_ms; /* last hint that was heeded */
     enum pending_phase phase;
-    uint64_t lease; /* while leased */
+    uint64_t lease;    /* while leased */
+    uint64_t reported; /* lease of the last poll that was counted */
     uint64_t poller;
     uint32_t polls;                       /* that left for the provider */
     uint32_t requests;                    /* of those, the ones that count in max_requests */
@@ -122,6 +123,9 @@ struct pending_poll {
     bool block;    /* the account waits for wait_ms */
     int64_t wait_ms;
 };
+
+/* Was this lease's poll counted already? Its outcome was sent again. */
+bool pending_reported(const struct pending_task *task, uint64_t lease);
 
 /* A poll came back and the task goes on: counts it and sets the next due. A poll whose lease was
  * taken away counts as what it is, but does not move the one that has the lease now. */

@@ -117,6 +117,8 @@ void vault_block_set(struct vault *self, const char *provider, int64_t until_ms)
 void vault_task_add(struct vault *self, const struct vault_task *task);
 void vault_task_attach(struct vault *self, uint64_t id, const char *provider,
                        const char *provider_id);
+/* A task's key and note (ALD_KEY_MAX, ALD_META_MAX); "" without a row. */
+void vault_task_words(struct vault *self, uint64_t id, char *key, char *meta);
 /* The task that a provider's id names, 0 = none. Also of tasks that have ended or are purged. */
 uint64_t vault_ref_find(struct vault *self, const char *provider, const char *provider_id);
 /* Idempotency keys: true if there is one; task and digest (65 bytes) are filled. */

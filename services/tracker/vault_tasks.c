@@ -50,6 +50,20 @@ void vault_task_attach(struct vault *self, uint64_t id, const char *provider,
     vault_ref_set(self, provider, provider_id, id);
 }
 
+void vault_task_words(struct vault *self, uint64_t id, char *key, char *meta)
+{
+    key[0] = meta[0] = '\0';
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT task_key, meta FROM tasks WHERE id = ?1");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)id);
+    if (vault_step(self, stmt)) {
+        ald_text_cut(key, ALD_KEY_MAX, ald_stmt_text(stmt, 0));
+        ald_text_cut(meta, ALD_META_MAX, ald_stmt_text(stmt, 1));
+    }
+    ald_stmt_reset(stmt);
+}
+
 uint64_t vault_ref_find(struct vault *self, const char *provider, const char *provider_id)
 {
     uint64_t task = 0;
