@@ -227,7 +227,7 @@ struct msg_ack stage_take(struct stage *self, const struct stage_callback *callb
     struct msg_callback message = {.num = callback->num ? callback->num : ++self->num,
                                    .task = callback->task,
                                    .query = ald_span_str(callback->query ? callback->query : ""),
-                                   .received_at_ms = stage_now.wall_ms,
+                                   .received_at_ms = stage_now.wall_ms - callback->age_ms,
                                    .spooled = callback->spooled};
     stage_text(message.provider, sizeof message.provider, callback->provider, "two");
     stage_text(message.proof, sizeof message.proof, callback->proof,
@@ -248,6 +248,18 @@ struct msg_ack stage_take(struct stage *self, const struct stage_callback *callb
     ald_buf_free(&bytes);
     assert_int_equal(ack.num, message.num);
     return ack;
+}
+
+unsigned stage_whole(struct stage *self)
+{
+    struct ald_buf buf;
+    struct vault_arrival row;
+    unsigned count = 0;
+    ald_buf_init(&buf, 65536);
+    for (int64_t no = 1; no <= self->tracker.vault.last_arrival; no++)
+        count += vault_arrival_get(&self->tracker.vault, no, &row, &buf) && row.message.len > 0;
+    ald_buf_free(&buf);
+    return count;
 }
 
 uint64_t stage_register(struct stage *self, const char *provider, const char *provider_id)

@@ -43,11 +43,14 @@ struct stage_callback {
     const char *query;    /* such as "id=77&code=abc" */
     const char *fault;
     const char *peer;
+    int64_t age_ms; /* since the door took it */
     bool spooled;
 };
 
 /* Each in a transaction of its own. stage_take returns the disposition, a static word. */
 struct msg_ack stage_take(struct stage *self, const struct stage_callback *callback);
+/* How many of all arrivals are kept with their message. */
+unsigned stage_whole(struct stage *self);
 uint64_t stage_register(struct stage *self, const char *provider, const char *provider_id);
 const char *stage_attach(struct stage *self, uint64_t task, const char *provider_id); /* rc */
 void stage_cancel(struct stage *self, uint64_t task);

@@ -115,18 +115,6 @@ static void test_repeats(void **state)
     assert_int_equal(stage_book(stage, BOOK_RECEIVED), 4);
 }
 
-static unsigned whole_messages(struct stage *stage)
-{
-    struct ald_buf buf;
-    struct vault_arrival row;
-    unsigned count = 0;
-    ald_buf_init(&buf, 65536);
-    for (int64_t no = 1; no <= stage->tracker.vault.last_arrival; no++)
-        count += vault_arrival_get(&stage->tracker.vault, no, &row, &buf) && row.message.len > 0;
-    ald_buf_free(&buf);
-    return count;
-}
-
 /* Rule 6: at most 64 arrivals are kept a task, the rest counted; open or ended. */
 static void test_a_noisy_task(void **state)
 {
@@ -135,7 +123,7 @@ static void test_a_noisy_task(void **state)
     const struct stage_callback hint = {.task = task, .query = "id=77"};
     for (int i = 0; i < ARRIVAL_KEPT_MAX + 10; i++)
         assert_string_equal(take(stage, &hint), "progress");
-    assert_int_equal(whole_messages(stage), ARRIVAL_KEPT_MAX);
+    assert_int_equal(stage_whole(stage), ARRIVAL_KEPT_MAX);
     assert_int_equal(stage_book(stage, BOOK_RECEIVED), ARRIVAL_KEPT_MAX + 10);
 }
 
@@ -146,12 +134,12 @@ static void test_a_noisy_ended_task(void **state)
     const struct stage_callback answer = {.task = task, .query = "id=77&code=abc"};
     for (int i = 0; i < ARRIVAL_KEPT_MAX + 10; i++)
         (void)take(stage, &answer);
-    assert_int_equal(whole_messages(stage), ARRIVAL_KEPT_MAX + 1); /* and the one that ended it */
+    assert_int_equal(stage_whole(stage), ARRIVAL_KEPT_MAX + 1); /* and the one that ended it */
     vault_index(&stage->tracker.vault, task);
     zhashx_purge(stage->tracker.tail);
     for (int i = 0; i < 10; i++)
         assert_string_equal(take(stage, &answer), "duplicate");
-    assert_int_equal(whole_messages(stage), ARRIVAL_KEPT_MAX + 1);
+    assert_int_equal(stage_whole(stage), ARRIVAL_KEPT_MAX + 1);
     assert_int_equal(stage_disposition(stage, ALD_DISP_DUPLICATE), ARRIVAL_KEPT_MAX + 19);
 }
 

@@ -142,6 +142,31 @@ static void test_repeats_of_what_was_purged(void **state)
     assert_int_equal(stage_book(stage, BOOK_RECEIVED), 1);
 }
 
+/* Nor what lay in a spool for so long that it is old when it comes. */
+static void test_repeats_of_what_came_late(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "two", "77");
+    stage_pass(1000000);
+    stage->tracker.turned_ms += 1000000;
+    keep_tick(&stage->tracker, true);
+    struct stage_callback old = {.num = 9,
+                                 .task = task,
+                                 .query = "id=77&code=abc",
+                                 .age_ms = 10 * 24 * INT64_C(3600000),
+                                 .spooled = true};
+    assert_string_equal(stage_take(stage, &old).disposition, "applied");
+    for (int i = 0; i < 2; i++) {
+        stage_pass(15000);
+        stage->tracker.turned_ms += 15000;
+        keep_tick(&stage->tracker, true);
+    }
+    assert_int_equal(vault_unindexed(&stage->tracker.vault), 0);
+    stage_restart(stage, NULL);
+    assert_string_equal(stage_take(stage, &old).disposition, "applied");
+    assert_int_equal(stage_book(stage, BOOK_RECEIVED), 1);
+}
+
 /* A tracker that is never idle still deletes what is old. */
 static void test_purging_under_load(void **state)
 {
@@ -170,6 +195,7 @@ int main(void)
         ON_STAGE(test_ids_rise),
         ON_STAGE(test_a_store_behind_its_mark),
         ON_STAGE(test_repeats_of_what_was_purged),
+        ON_STAGE(test_repeats_of_what_came_late),
         ON_STAGE(test_purging_under_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
