@@ -16,6 +16,7 @@ struct act {
     struct pending_task *open;
     uint64_t task;   /* open, ended or purged; 0 = none */
     bool reinjected; /* out of a letter, which it keeps or closes: it makes no other */
+    bool vouched;    /* a person put his word in place of the proof */
     struct vault_end end;
     char digest[65];
     struct arrival_facts facts;
@@ -114,7 +115,8 @@ static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bo
     }
     struct ending ending = {
         .state = act->decision.state,
-        .source = replay                 ? ALD_SOURCE_REPLAY
+        .source = act->vouched           ? ALD_SOURCE_MANUAL
+                  : replay               ? ALD_SOURCE_REPLAY
                   : act->open->polls > 0 ? ALD_SOURCE_LATE
                                          : ALD_SOURCE_CALLBACK,
         .code = act->verdict.code,
@@ -262,7 +264,8 @@ static bool act_again(struct tracker *self, struct act *act, struct msg_callback
         reinject->believe && reinject->by_person && letter->reason == ALD_REASON_UNAUTHENTICATED;
     if (vouched && strcmp(message->fault, ald_reason_name(letter->reason)) == 0)
         message->fault[0] = '\0';
-    *act = (struct act){.message = message, .bytes = reinject->original, .reinjected = true};
+    *act = (struct act){
+        .message = message, .bytes = reinject->original, .reinjected = true, .vouched = vouched};
     act_decide(self, act, vouched ? ALD_PROOF_AUTH : letter->proof, true);
     return true;
 }

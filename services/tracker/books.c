@@ -65,8 +65,10 @@ bool books_balance(const struct books *self, int64_t open, int64_t letters_open,
 {
     const int64_t *v = self->value;
     int64_t ended = books_sum(self, BOOK_STATE, ALD_STATE_COUNT);
+    /* Of the manual ones those are told that a person vouched for; the rest is our own verdict. */
     int64_t told = v[BOOK_SOURCE + ALD_SOURCE_CALLBACK] + v[BOOK_SOURCE + ALD_SOURCE_LATE] +
-                   v[BOOK_SOURCE + ALD_SOURCE_REPLAY];
+                   v[BOOK_SOURCE + ALD_SOURCE_REPLAY] + v[BOOK_SOURCE + ALD_SOURCE_MANUAL] -
+                   v[BOOK_STATE + ALD_STATE_EXPIRED] - v[BOOK_STATE + ALD_STATE_CANCELLED];
     const struct {
         bool holds;
         const char *sentence;
