@@ -333,6 +333,7 @@ static void test_garbage_changes_nothing(void **state)
     until(&peer, settled, 1); /* of a number it does not hold: the owner's to judge */
     assert_int_equal(peer.settled[0].num, 77);
     assert_true(ald_courier_holds(peer.courier, 1));
+    assert_false(peer_hears_batch(&peer)); /* and its batch is still under way */
     peer_acks(&peer, batch.head.batch, (const uint64_t[]){1}, 1, "applied");
     until(&peer, settled, 2);
     peer_stop(&peer);
