@@ -26,15 +26,9 @@ static void test_arrivals_of_a_task(void **state)
     assert_int_equal(vault_arrivals_of(&self->vault, 1, 3), 3);
 }
 
-/* Rules 7 and 8: purging keeps the books, leaves a tomb, and spares what is not settled. */
-static void test_purge(void **state)
+/* Tasks 1 and 2 have ended, 3 is open; what purging must spare is told. */
+static void purge_scene(struct rows *self, int64_t *dead, int64_t *parked, int64_t *young)
 {
-    struct rows *self = *state;
-    uint64_t open[16];
-    struct vault_end end;
-    struct ald_buf buf;
-    struct vault_arrival row;
-    ald_buf_init(&buf, 1000);
     vault_begin(&self->vault);
     for (uint64_t id = 1; id <= 3; id++) {
         char provider_id[8];
@@ -45,14 +39,29 @@ static void test_purge(void **state)
     (void)rows_end(self, 2, "d"); /* published at 20 */
     (void)rows_arrival(self, 1, ALD_DISP_APPLIED, 10);
     (void)rows_arrival(self, 2, ALD_DISP_APPLIED, 11);
-    int64_t dead = rows_arrival(self, 0, ALD_DISP_DEAD, 12);
-    int64_t parked = rows_arrival(self, 0, ALD_DISP_PARKED, 13);
+    *dead = rows_arrival(self, 0, ALD_DISP_DEAD, 12);
+    *parked = rows_arrival(self, 0, ALD_DISP_PARKED, 13);
     (void)rows_arrival(self, 1, ALD_DISP_DUPLICATE, 14);
-    int64_t young = rows_arrival(self, 1, ALD_DISP_DUPLICATE, 1000);
+    *young = rows_arrival(self, 1, ALD_DISP_DUPLICATE, 1000);
     vault_note(&self->vault, 1, 5, "poll", "");
     vault_key_add(&self->vault, "k1", 1, "", 5);
     rows_letter(self, "L1", ALD_REASON_UNKNOWN_TASK, 0, "");
     rows_commit(self);
+}
+
+/* Purging keeps the books, leaves a tomb, and spares what is not settled. */
+static void test_purge(void **state)
+{
+    struct rows *self = *state;
+    uint64_t open[16];
+    int64_t dead = 0;
+    int64_t parked = 0;
+    int64_t young = 0;
+    struct vault_end end;
+    struct ald_buf buf;
+    struct vault_arrival row;
+    ald_buf_init(&buf, 1000);
+    purge_scene(self, &dead, &parked, &young);
     const struct vault_bounds before = {.results_ms = 20,
                                         .evidence_ms = 500,
                                         .tombs_ms = 0,
