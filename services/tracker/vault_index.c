@@ -63,9 +63,11 @@ static int64_t vault_run_bounded(struct vault *self, const char *sql, int64_t be
 /* One ended task and all that hangs on it, leaving a tomb. */
 static void vault_bury(struct vault *self, uint64_t task, uint64_t seq, int64_t now_ms)
 {
-    static const char *const sqls[] = {
+    static const char tomb[] =
         "INSERT INTO tombs (task, at_ms, provider, provider_id)"
-        " SELECT id, ?3, provider, provider_id FROM tasks WHERE id = ?1 ON CONFLICT DO NOTHING",
+        " SELECT id, ?3, provider, provider_id FROM tasks WHERE id = ?1 ON CONFLICT DO NOTHING";
+    static const char *const sqls[] = {
+        tomb,
         "DELETE FROM notes WHERE no IN (SELECT no FROM finds WHERE task = ?1 AND kind = 2)",
         "DELETE FROM finds WHERE task = ?1",
         "DELETE FROM tasks WHERE id = ?1",

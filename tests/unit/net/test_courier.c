@@ -324,9 +324,9 @@ static void test_garbage_changes_nothing(void **state)
     peer_add(&peer, 1, NULL);
     ald_courier_flush(peer.courier);
     peer_hear_batch(&peer, &batch);
-    static const char *const garbage[] = {"", "x", "\xdf\xff\xff\xff\xff",
-                                          "\x82\xa1k\xa4"
-                                          "acks\xa1v\x01"};
+    static const char cut[] = "\x82\xa1k\xa4"
+                              "acks\xa1v\x01";
+    static const char *const garbage[] = {"", "x", "\xdf\xff\xff\xff\xff", cut};
     for (size_t i = 0; i < ALD_COUNT(garbage); i++)
         peer_say(&peer, garbage[i], strlen(garbage[i]));
     peer_acks(&peer, batch.head.batch + 5, (const uint64_t[]){77}, 1, "applied");
