@@ -167,6 +167,9 @@ static bool act_room(struct tracker *self, const struct act *act)
     bool kept = parked || disposition == ALD_DISP_DEAD;
     if (!kept || !arrival_unproven(act->facts.proof, reason) || act->message->spooled)
         return true;
+    /* A parked one may become a letter, too. */
+    if (self->vault.outbox >= self->settings->tracker.outbox_max)
+        return false;
     uint64_t count = 0;
     uint64_t bytes = 0;
     const char *provider = act->message->provider;

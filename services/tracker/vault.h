@@ -32,6 +32,7 @@ struct vault {
     int64_t last_arrival; /* no of the newest arrival */
     int64_t last_note;
     int64_t last_outbox;
+    int64_t outbox;      /* letters that lie in the outbox */
     int64_t indexed_seq; /* results up to here are in the index */
     int64_t indexed_arrival;
     int64_t indexed_note;

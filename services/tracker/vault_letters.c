@@ -19,6 +19,7 @@ static void vault_outbox_add(struct vault *self, const struct msg_letter *letter
         ald_stmt_bind_str(stmt, 2, letter->letter);
         ald_stmt_bind_blob(stmt, 3, ald_buf_span(&bytes));
         vault_run(self, stmt);
+        self->outbox++;
     }
     ald_buf_free(&bytes);
 }
@@ -130,18 +131,8 @@ void vault_outbox_remove(struct vault *self, uint64_t num)
         return;
     ald_stmt_bind_i64(stmt, 1, (int64_t)num);
     vault_run(self, stmt);
-}
-
-int64_t vault_outbox_count(struct vault *self)
-{
-    int64_t count = 0;
-    ald_stmt_t *stmt = vault_prepare(self, "SELECT COUNT(*) FROM outbox");
-    if (!stmt)
-        return 0;
-    if (vault_step(self, stmt))
-        count = ald_stmt_i64(stmt, 0);
-    ald_stmt_reset(stmt);
-    return count;
+    if (self->rc == ALD_OK)
+        self->outbox -= ald_store_changes(self->store);
 }
 
 uint64_t vault_outbox_floor(struct vault *self)

@@ -48,7 +48,6 @@ typedef void vault_outbox_fn(void *context, uint64_t num, struct ald_span messag
 void vault_outbox_each(struct vault *self, uint64_t after, size_t limit, vault_outbox_fn *fn,
                        void *context);
 void vault_outbox_remove(struct vault *self, uint64_t num);
-int64_t vault_outbox_count(struct vault *self);
 /* All numbers below are gone from the outbox. */
 uint64_t vault_outbox_floor(struct vault *self);
 

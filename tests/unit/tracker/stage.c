@@ -131,6 +131,7 @@ int stage_setup(void **state)
     struct stage *self = calloc(1, sizeof *self);
     folder_make(&self->folder);
     self->settings.tracker.max_open = 1000;
+    self->settings.tracker.outbox_max = 1000;
     self->settings.tracker.lease_ms = 30000;
     self->settings.tracker.last_poll_grace_ms = 60000;
     self->settings.tracker.recover_grace_ms = 600000;

@@ -267,6 +267,36 @@ static void test_the_quota_of_believed_ids(void **state)
     assert_string_equal(take(stage, &stranger), "parked");
 }
 
+/* Rule 18: the outbox has a limit of its own, for what nobody vouches for alone. */
+static void test_a_full_outbox(void **state)
+{
+    struct stage *stage = *state;
+    struct vault *vault = &stage->tracker.vault;
+    stage->settings.tracker.outbox_max = 2;
+    uint64_t task = stage_register(stage, "two", "77");
+    const struct stage_callback odd = {.task = task, .query = "id=77&code=ERROR_NEW_WORD"};
+    struct stage_callback stranger = {.provider = "thin", .proof = "none", .query = "id=1&code=x"};
+    assert_string_equal(take(stage, &odd), "dead");
+    assert_string_equal(take(stage, &stranger), "parked");
+    assert_string_equal(take(stage, &odd), "dead");
+    assert_string_equal(take(stage, &stranger), "refused");
+    assert_string_equal(take(stage, &bare_77), "refused");
+    assert_string_equal(take(stage, &odd), "dead"); /* its token vouches for it */
+    stranger.spooled = true;                        /* it has its 200 already */
+    assert_string_equal(take(stage, &stranger), "parked");
+    stranger.spooled = false;
+    stage_restart(stage, NULL);
+    assert_int_equal(vault->outbox, 3);
+    assert_string_equal(take(stage, &stranger), "refused");
+    vault_begin(vault);
+    vault_outbox_remove(vault, 1);
+    vault_outbox_remove(vault, 1);
+    vault_outbox_remove(vault, 2);
+    assert_int_equal(vault_commit(vault), ALD_OK);
+    assert_int_equal(vault->outbox, 1);
+    assert_string_equal(take(stage, &stranger), "parked");
+}
+
 /* What was parked becomes a letter when its time is up, but not while spools may hold the rest. */
 static void test_parked_for_so_long(void **state)
 {
@@ -332,6 +362,7 @@ int main(void)
         ON_STAGE(test_a_stranger_ends_nothing),
         ON_STAGE(test_the_quota),
         ON_STAGE(test_the_quota_of_believed_ids),
+        ON_STAGE(test_a_full_outbox),
         ON_STAGE(test_parked_for_so_long),
         ON_STAGE(test_a_token_of_another_history),
         ON_STAGE(test_ids_come_again),

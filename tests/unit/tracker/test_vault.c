@@ -122,7 +122,7 @@ static void test_not_committed(void **state)
     rows_reopen(self); /* as after a kill */
     assert_int_equal(self->vault.last_seq, 0);
     assert_int_equal(self->vault.last_outbox, 0);
-    assert_int_equal(vault_outbox_count(&self->vault), 0);
+    assert_int_equal(self->vault.outbox, 0);
     assert_int_equal(self->vault.books.value[BOOK_RECEIVED], 0);
     assert_int_equal(self->vault.books.value[BOOK_LETTERS_MADE], 0);
     assert_int_equal(rows_open(self, open), 1);
