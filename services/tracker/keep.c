@@ -1,6 +1,7 @@
 #include "services/tracker/keep.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -168,7 +169,7 @@ void keep_forget(struct tracker *self)
 static void keep_check_mark(struct tracker *self)
 {
     struct ald_mark_values mark;
-    if (ald_mark_read(self->mark, &mark) != ALD_OK)
+    if (!self->mark || ald_mark_read(self->mark, &mark) != ALD_OK)
         return;
     ald_idgen_above(&self->ids, mark.last_n);
     bool behind = mark.lane > self->vault.lane ||
@@ -254,8 +255,21 @@ static void keep_beat(struct tracker *self)
         self->beat_ms = now_ms;
 }
 
+enum ald_rc keep_mark_open(struct tracker *self, struct ald_err *err)
+{
+    char path[ALD_PATH_MAX + 32];
+    (void)snprintf(path, sizeof path, "%s/tracker.mark", self->settings->store.data);
+    ald_mark_destroy(&self->mark);
+    return ald_mark_open(path, &self->mark, err);
+}
+
 static void keep_mark(struct tracker *self)
 {
+    struct ald_err err = {0};
+    if (!self->mark && keep_mark_open(self, &err) != ALD_OK) {
+        ald_log(ALD_WARN, "mark.closed", "text=%s", ALD_Q(err.text));
+        return;
+    }
     struct ald_mark_values mark = {.lane = self->vault.lane,
                                    .seq = self->vault.last_seq,
                                    .last_n = self->ids.last_n * ALD_TRACKERS,
@@ -265,8 +279,10 @@ static void keep_mark(struct tracker *self)
                 told.seq == mark.seq && told.last_n == mark.last_n;
     if (same)
         return; /* an idle tracker leaves the disk alone */
-    if (ald_mark_write(self->mark, &mark) != ALD_OK || ald_mark_sync(self->mark) != ALD_OK)
-        ald_log(ALD_WARN, "mark.unwritten", "seq=%" PRIu64, self->vault.last_seq);
+    if (ald_mark_write(self->mark, &mark) == ALD_OK && ald_mark_sync(self->mark) == ALD_OK)
+        return;
+    ald_log(ALD_WARN, "mark.unwritten", "seq=%" PRIu64, self->vault.last_seq);
+    ald_mark_destroy(&self->mark); /* after an I/O error only a new opening brings it back */
 }
 
 static void keep_index(struct tracker *self)

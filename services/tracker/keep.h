@@ -9,6 +9,8 @@
 /* Fill memory from the store: open tasks, parked callbacks, senders, unindexed results, the mark.
  * ALD_OK, or the vault's error. */
 ALD_NODISCARD enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err);
+/* Open the high-water mark, again if need be. ALD_OK, or what ald_mark_open says. */
+ALD_NODISCARD enum ald_rc keep_mark_open(struct tracker *self, struct ald_err *err);
 /* Throw memory away. */
 void keep_forget(struct tracker *self);
 

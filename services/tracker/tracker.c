@@ -207,7 +207,6 @@ static enum ald_rc tracker_channels(struct tracker *self, struct ald_err *err)
 static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_err *err)
 {
     struct tracker *self = arg;
-    char path[ALD_PATH_MAX + 32];
     self->service = service;
     self->settings = ald_service_settings(service);
     self->profiles = ald_service_profiles(service);
@@ -217,9 +216,8 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     enum ald_rc rc = ald_disk_folder(self->settings->store.data, err);
     if (rc == ALD_OK)
         rc = keyfile_load(self->settings, &self->keys, err);
-    (void)snprintf(path, sizeof path, "%s/tracker.mark", self->settings->store.data);
     if (rc == ALD_OK)
-        rc = ald_mark_open(path, &self->mark, err);
+        rc = keep_mark_open(self, err);
     if (rc == ALD_OK)
         rc = tracker_open(self, err);
     if (rc == ALD_OK)

@@ -37,7 +37,7 @@ struct tracker {
     const ald_profiles_t *profiles;
 
     struct vault vault;
-    ald_mark_t *mark;
+    ald_mark_t *mark; /* NULL after an I/O error, until it is opened again */
     pending_t *pending;
     senders_t *senders;
     park_t *park;

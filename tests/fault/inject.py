@@ -38,18 +38,20 @@ def launch_under(daemon, *rules):
 
 
 class Faults:
-    """The rules are in force while the context lasts; the process lives on without them."""
+    """The rules are in force while the context lasts; the process lives on without them. path: only
+    for calls about this file."""
 
-    def __init__(self, daemon, *rules):
+    def __init__(self, daemon, *rules, path=None):
         self.daemon = daemon
         self.rules = rules
+        self.only = ["-P", path] if path else []
         self.log = os.path.join(daemon.folder, f"{daemon.name}.strace")
         self.tracer = None
 
     def __enter__(self):
         open(self.log, "wb").close()
-        self.tracer = subprocess.Popen(_argv(self.rules, self.log, "-p", str(self.daemon.pid)),
-                                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        argv = _argv(self.rules, self.log, *self.only, "-p", str(self.daemon.pid))
+        self.tracer = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(self.attached, ATTACH_S, f"strace does not take hold of {self.daemon.name}")
         return self
 
