@@ -1,0 +1,74 @@
+"""A disk that loses power: an ext4 of its own on a loop device. cut() stops the writer, takes the
+file system away without letting it write what it holds (not even its journal), kills the writer and
+mounts what the disk has. Needs root, loop devices and xfs_io."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from support.until import until
+
+
+def _run(*argv):
+    return subprocess.run(argv, check=True, capture_output=True)
+
+
+def _loop_works():
+    if os.geteuid() != 0 or shutil.which("xfs_io") is None or shutil.which("mkfs.ext4") is None:
+        return False
+    found = subprocess.run(["losetup", "-f"], capture_output=True, check=False)
+    return found.returncode == 0
+
+
+needs_loop = pytest.mark.skipif(
+    not _loop_works(), reason="needs root, loop devices, mkfs.ext4 and xfs_io (xfsprogs)")
+
+
+class Disk:
+    """Mounted at path while the context lasts."""
+
+    def __init__(self, path, size_mib=96):
+        self.path = path
+        self.image = f"{path}.img"
+        self.size_mib = size_mib
+        self.cuts = 0
+
+    def __enter__(self):
+        with open(self.image, "wb") as file:
+            file.truncate(self.size_mib << 20)
+        _run("mkfs.ext4", "-q", "-F", self.image)
+        os.makedirs(self.path, exist_ok=True)
+        self.mount()
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.path], check=False)
+        os.remove(self.image)
+
+    def mount(self):
+        _run("mount", "-o", "loop", self.image, self.path)
+        os.chmod(self.path, 0o700)
+
+    def cut(self, writer):
+        """Power is gone; writer (a Daemon) is dead and the disk is mounted again on return."""
+        writer.pause()
+        until(lambda: stands_still(writer.pid), 5, f"{writer.name} does not stop")
+        _run("xfs_io", "-x", "-c", "shutdown", self.path)
+        writer.kill9()
+        until(self.unmount, 5, f"{self.path} is in use")
+        self.mount()
+        self.cuts += 1
+
+    def unmount(self):
+        return subprocess.run(["umount", self.path], capture_output=True,
+                              check=False).returncode == 0
+
+
+def stands_still(pid):
+    """Every thread is stopped, and in no system call that could still return."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as file:
+            if file.read().rpartition(")")[2].split()[0] not in "Tt":  # t: by a tracer
+                return False
+    return True
