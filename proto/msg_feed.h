@@ -35,7 +35,7 @@ struct msg_events {
     bool gap;
 };
 
-/* A task's end. The one message that other people's programs read: names in interfaces.md. */
+/* A task's end. The one message that other people's programs read: names in docs/PROTOCOL.md. */
 struct msg_event {
     uint64_t lane;
     uint64_t seq;

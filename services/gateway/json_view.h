@@ -1,7 +1,7 @@
 /* json_view.h - how the API shows what the daemons said: tasks, events, letters, figures.
  *
  * Ids are texts. A result is `result`: text, or the provider's own JSON when it is JSON; when it is
- * not UTF-8 it is `result_base64` and `result` is null. Names are those of interfaces.md. Pure.
+ * not UTF-8 it is `result_base64` and `result` is null. Names are those of docs/PROTOCOL.md. Pure.
  */
 #ifndef ALD_GATEWAY_JSON_VIEW_H
 #define ALD_GATEWAY_JSON_VIEW_H

@@ -13,8 +13,7 @@
  *
  * Time is *service time*: milliseconds for which the tracker has been running, kept over restarts.
  * It stands still while the tracker is down or stopped, so no deadline passes unattended, and a
- * wall clock that jumps moves nothing. (rules.md 1 asks for this by adding the gaps to each
- * deadline; a clock that has no gaps says the same in fewer words.)
+ * wall clock that jumps moves nothing.
  *
  * A task expires only after a poll was answered after its deadline, or last_poll_grace_ms later;
  * and not while `hold` is set: then gateways may still bring its callback from their spools.

@@ -1,5 +1,5 @@
 /* quota.h - how much room strangers get: arrivals without proof that are kept (parked, or in a
- * letter), counted per provider and per source network (rules.md 6). Pure; one owner.
+ * letter), counted per provider and per source network (rule 6 of GUARANTEES.md). Pure; one owner.
  */
 #ifndef ALD_TRACKER_QUOTA_H
 #define ALD_TRACKER_QUOTA_H

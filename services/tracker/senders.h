@@ -3,7 +3,7 @@
  *
  * A repeat is answered with its first disposition, without a limit in time, until the sender's
  * floor has passed it. As long as a gateway may still hold callbacks in its spool, no task may end
- * by our own verdict (rules.md 1): senders_hold.
+ * by our own verdict (rule 1 of GUARANTEES.md): senders_hold.
  *
  * Pure; one owner. Times are service times, ms.
  */

@@ -1,4 +1,5 @@
-/* The sender's side of delivery that matters: rules.md 4 and 5, with a receiver played by hand. */
+/* The sender's side of delivery that matters: rules 4 and 5 of GUARANTEES.md, with a receiver
+ * played by hand. */
 #include "common/net/courier.h"
 
 #include <setjmp.h>

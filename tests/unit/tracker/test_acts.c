@@ -1,4 +1,4 @@
-/* Callbacks on their way to tasks, over a real store: rules.md 5, 6, 9, 10 and 16. */
+/* Callbacks on their way to tasks, over a real store: rules 5, 6, 9, 10 and 16 of GUARANTEES.md. */
 #include "services/tracker/acts.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* What becomes of a callback: task x verdict x proof x trust, as rules.md 3, 7, 8, 9 and 10 have
- * it.
+/* What becomes of a callback: task x verdict x proof x trust, as rules 3, 7, 8, 9 and 10 of
+ * GUARANTEES.md have it.
  */
 #include "services/tracker/arrival.h"
 

@@ -1,4 +1,4 @@
-/* Each identity of rules.md 8, broken on purpose, is named. */
+/* Each identity of rule 8 of GUARANTEES.md, broken on purpose, is named. */
 #include "services/tracker/books.h"
 
 #include <setjmp.h>

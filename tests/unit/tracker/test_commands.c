@@ -1,4 +1,4 @@
-/* What the API may do to tasks: rules.md 16 and 22. */
+/* What the API may do to tasks: rules 16 and 22 of GUARANTEES.md. */
 #include "services/tracker/commands.h"
 
 #include <setjmp.h>

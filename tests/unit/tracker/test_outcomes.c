@@ -1,4 +1,4 @@
-/* What polls say and what clocks end: rules.md 1, 2, 3 and 15, over a real store. */
+/* What polls say and what clocks end: rules 1, 2, 3 and 15 of GUARANTEES.md, over a real store. */
 #include "services/tracker/acts.h"
 
 #include <setjmp.h>

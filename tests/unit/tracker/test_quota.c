@@ -1,4 +1,4 @@
-/* The room that strangers get: rules.md 6. */
+/* The room that strangers get: rule 6 of GUARANTEES.md. */
 #include "services/tracker/quota.h"
 
 #include <setjmp.h>

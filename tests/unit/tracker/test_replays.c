@@ -1,4 +1,5 @@
-/* Letters that come back from the dlq: rules.md 7, row by row, as far as the tracker decides. */
+/* Letters that come back from the dlq: rule 7 of GUARANTEES.md, row by row, as far as the tracker
+ * decides. */
 #include "services/tracker/acts.h"
 
 #include <setjmp.h>

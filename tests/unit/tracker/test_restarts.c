@@ -1,4 +1,4 @@
-/* What a kill and a new start must not change: rules.md 1, 5, 11, 15 and 19. */
+/* What a kill and a new start must not change: rules 1, 5, 11, 15 and 19 of GUARANTEES.md. */
 #include "services/tracker/keep.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Gateways: repeats get their first answer, and spools that may hold answers hold back our own
- * verdicts. rules.md 1 and 5. */
+ * verdicts. rules 1 and 5 of GUARANTEES.md. */
 #include "services/tracker/senders.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* What the tracker keeps on disk, written and read back. rules.md 8, 11 and 16, as far as the store
- * goes. */
+/* What the tracker keeps on disk, written and read back. rules 8, 11 and 16 of GUARANTEES.md, as
+ * far as the store goes. */
 #include "services/tracker/vault.h"
 
 #include <setjmp.h>

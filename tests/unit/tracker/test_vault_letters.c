@@ -1,4 +1,5 @@
-/* Letters, their outbox, and senders: rules.md 5, 6, 9 and 18, as far as the store goes. */
+/* Letters, their outbox, and senders: rules 5, 6, 9 and 18 of GUARANTEES.md, as far as the store
+ * goes. */
 #include "services/tracker/vault_letters.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* What is deleted by age, and what stays. rules.md 7 and 8. */
+/* What is deleted by age, and what stays. rules 7 and 8 of GUARANTEES.md. */
 #include "services/tracker/vault.h"
 
 #include <setjmp.h>
