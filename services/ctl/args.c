@@ -34,7 +34,8 @@ static const struct args_option {
     [ARG_LIMIT] = {"limit", 0, "N", true, "At most so many (0: all)"},
     [ARG_FROM] = {"from", 0, "POSITION", false, "Begin at `new`, `all` or after a position"},
     [ARG_COUNT] = {"count", 'n', "N", true, "End after so many events"},
-    [ARG_DEEP] = {"deep", 0, NULL, false, "Count all rows again instead of reading the counters"},
+    [ARG_DEEP] = {"deep", 0, NULL, false,
+                  "Also count all rows again and hold them against the books"},
     [ARG_BELIEVE] = {"believe", 0, NULL, false, "Vouch for a letter that could not prove itself"},
     [ARG_YES] = {"yes", 'y', NULL, false, "Do not ask"},
 };

@@ -207,6 +207,8 @@ int state_audit(struct ctl *ctl, const struct args *args)
     } else if (!args_has(args, ARG_QUIET)) {
         for (size_t i = 0; i < ALD_COUNT(STATE_LEDGERS); i++)
             state_ledger(ctl, answer, &STATE_LEDGERS[i]);
+        if (deep)
+            state_group(ctl, "counted", ald_json_find(answer, "/recount"));
         state_problems(ctl, answer);
         tone_write(&ctl->out, balanced ? "the books balance\n" : "the books do not balance\n",
                    balanced ? TONE_GOOD : TONE_BAD, ctl->color);

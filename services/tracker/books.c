@@ -45,6 +45,21 @@ static const char *const BOOK_NAMES[BOOK_COUNT] = {
     [BOOK_LETTERS_RESOLVED] = "letters.resolved",
     [BOOK_LETTERS_DROPPED] = "letters.dropped",
     [BOOK_POLLS] = "polls.answered",
+    [BOOK_STATE_PURGED + ALD_STATE_ACCEPTED] = "unused.purged.accepted",
+    [BOOK_STATE_PURGED + ALD_STATE_SUBMITTING] = "unused.purged.submitting",
+    [BOOK_STATE_PURGED + ALD_STATE_PENDING] = "unused.purged.pending",
+    [BOOK_STATE_PURGED + ALD_STATE_POLLING] = "unused.purged.polling",
+    [BOOK_STATE_PURGED + ALD_STATE_DONE] = "purged.done",
+    [BOOK_STATE_PURGED + ALD_STATE_FAILED] = "purged.failed",
+    [BOOK_STATE_PURGED + ALD_STATE_LOST] = "purged.lost",
+    [BOOK_STATE_PURGED + ALD_STATE_EXPIRED] = "purged.expired",
+    [BOOK_STATE_PURGED + ALD_STATE_CANCELLED] = "purged.cancelled",
+    [BOOK_SOURCE_PURGED + ALD_SOURCE_CALLBACK] = "purged.callback",
+    [BOOK_SOURCE_PURGED + ALD_SOURCE_LATE] = "purged.late",
+    [BOOK_SOURCE_PURGED + ALD_SOURCE_POLL] = "purged.poll",
+    [BOOK_SOURCE_PURGED + ALD_SOURCE_REPLAY] = "purged.replay",
+    [BOOK_SOURCE_PURGED + ALD_SOURCE_MANUAL] = "purged.manual",
+    [BOOK_MOVED] = "moved.arrivals",
 };
 
 const char *books_name(unsigned book)

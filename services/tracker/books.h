@@ -1,5 +1,5 @@
-/* books.h - the four ledgers' counters (rules.md 8), kept in the same transactions as what they
- * count. Totals only ever describe what is committed; purging moves nothing out of them.
+/* books.h - the four ledgers' counters (rule 8 of GUARANTEES.md), kept in the same transactions as
+ * what they count. Totals only ever describe what is committed; purging moves nothing out of them.
  *
  *   arrivals  received = applied + progress + duplicate + parked + dead + dropped
  *   tasks     created = open + done + failed + lost + expired + cancelled
@@ -28,6 +28,9 @@ enum book {
     BOOK_LETTERS_RESOLVED,
     BOOK_LETTERS_DROPPED,
     BOOK_POLLS,
+    BOOK_STATE_PURGED,                                        /* of ended tasks, + enum ald_state */
+    BOOK_SOURCE_PURGED = BOOK_STATE_PURGED + ALD_STATE_COUNT, /* of their results, + source */
+    BOOK_MOVED = BOOK_SOURCE_PURGED + ALD_SOURCE_COUNT, /* arrivals that left park or letter */
     BOOK_COUNT
 };
 

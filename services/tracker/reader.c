@@ -5,6 +5,7 @@
 #include "services/tracker/feed.h"
 #include "services/tracker/query.h"
 #include "services/tracker/reader_inside.h"
+#include "services/tracker/recount.h"
 
 struct reader {
     struct tracker *tracker;
@@ -80,16 +81,99 @@ static enum ald_rc reader_open(ald_store_t **store_p, const char *path)
     return rc;
 }
 
+/* ---- counting, between other questions ---- */
+
+struct reader_count {
+    zframe_t *ticket; /* NULL: nobody asked */
+    zframe_t *who;
+    uint64_t req;
+    struct recount recount;
+};
+
+static void reader_count_frames(zmsg_t *to, uint64_t req, const char *rc, const char *detail)
+{
+    struct msg_answer answer = {.req = req};
+    ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str(rc));
+    ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(detail));
+    ald_frame_put(to, &MSG_ANSWER, &answer);
+}
+
+static void reader_count_figure(void *arg, const char *name, int64_t value, const char *problem)
+{
+    struct msg_figure figure = {.group = "recount", .value = value};
+    ald_text_cut(figure.name, sizeof figure.name, ald_span_str(name));
+    ald_text_cut(figure.text, sizeof figure.text, ald_span_str(problem));
+    ald_frame_put(arg, &MSG_FIGURE, &figure);
+}
+
+static void reader_count_end(struct reader_count *self, enum ald_rc rc, zsock_t *pipe)
+{
+    zmsg_t *answer = zmsg_new();
+    zmsg_append(answer, &self->ticket);
+    zmsg_append(answer, &self->who);
+    if (rc == ALD_OK) {
+        reader_count_frames(answer, self->req, "ok", "");
+        recount_tell(&self->recount, reader_count_figure, answer);
+    } else {
+        reader_count_frames(answer, self->req, "busy",
+                            rc == ALD_TIMEOUT ? "What is counted did not stand still; try again."
+                                              : "The store can't be read now; try again.");
+    }
+    (void)zmsg_send(&answer, pipe);
+    zmsg_destroy(&answer);
+}
+
+/* Begin, or say that somebody else's count is under way. ticket and who are taken. */
+static void reader_count_begin(struct reader_count *self, zframe_t **ticket_p, zframe_t **who_p,
+                               uint64_t req, zsock_t *pipe)
+{
+    if (self->ticket) {
+        zmsg_t *answer = zmsg_new();
+        zmsg_append(answer, ticket_p);
+        zmsg_append(answer, who_p);
+        reader_count_frames(answer, req, "busy", "The rows are being counted already.");
+        (void)zmsg_send(&answer, pipe);
+        zmsg_destroy(&answer);
+        return;
+    }
+    self->ticket = *ticket_p;
+    self->who = *who_p;
+    *ticket_p = *who_p = NULL;
+    self->req = req;
+    recount_begin(&self->recount);
+}
+
+static void reader_count_page(struct reader_count *self, ald_store_t **store_p, const char *path,
+                              zsock_t *pipe)
+{
+    enum ald_rc rc = reader_open(store_p, path);
+    if (rc == ALD_OK)
+        rc = recount_page(&self->recount, *store_p);
+    if (rc == ALD_AGAIN)
+        return;
+    if (rc != ALD_OK && rc != ALD_TIMEOUT)
+        ald_store_destroy(store_p);
+    reader_count_end(self, rc, pipe);
+}
+
+/* ---- one question at a time ---- */
+
 /* Answer one message of the pipe: [ticket][routing id][question]. */
 static void reader_serve(zsock_t *pipe, zmsg_t *msg, ald_store_t **store_p,
-                         const struct reader_start *start)
+                         const struct reader_start *start, struct reader_count *count)
 {
     zframe_t *ticket_frame = zmsg_pop(msg);
     zframe_t *who = zmsg_pop(msg);
     zframe_t *question = zmsg_pop(msg);
     struct reader_ticket ticket;
+    struct msg_audit audit;
     ALD_ASSERT(question && zframe_size(ticket_frame) == sizeof ticket);
     memcpy(&ticket, zframe_data(ticket_frame), sizeof ticket);
+    if (ald_wire_decode(&MSG_AUDIT, &audit, ald_frame_span(question)) == ALD_OK) {
+        reader_count_begin(count, &ticket_frame, &who, audit.req, pipe);
+        zframe_destroy(&question);
+        return;
+    }
     struct reading reading = {.answer = zmsg_new(), .profile_count = start->profile_count};
     for (size_t i = 0; i < start->profile_count; i++)
         reading.profiles[i] = start->profiles[i];
@@ -114,19 +198,20 @@ static void reader_thread(zsock_t *pipe, void *arg)
 {
     struct reader_start start = *(const struct reader_start *)arg;
     ald_store_t *store = NULL;
+    struct reader_count count = {0};
     (void)zsock_signal(pipe, 0);
-    for (;;) {
-        zsock_set_rcvtimeo(pipe, -1);
+    for (bool stop = false; !stop;) {
+        zsock_set_rcvtimeo(pipe, count.ticket ? 0 : -1);
         zmsg_t *msg = zmsg_recv(pipe);
-        if (!msg)
-            continue;
-        bool stop = zmsg_size(msg) == 1; /* $TERM: a question has three frames */
-        if (!stop)
-            reader_serve(pipe, msg, &store, &start);
+        stop = msg && zmsg_size(msg) == 1; /* $TERM: a question has three frames */
+        if (msg && !stop)
+            reader_serve(pipe, msg, &store, &start, &count);
         zmsg_destroy(&msg);
-        if (stop)
-            break;
+        if (count.ticket && !stop)
+            reader_count_page(&count, &store, start.path, pipe);
     }
+    zframe_destroy(&count.ticket);
+    zframe_destroy(&count.who);
     ald_store_destroy(&store);
 }
 

@@ -53,6 +53,7 @@ void vault_arrival_move(struct vault *self, int64_t no, enum ald_disposition fro
         return; /* purged, or moved before: the books say so already */
     books_add(&self->books, BOOK_DISPOSITION + from, -1);
     books_add(&self->books, BOOK_DISPOSITION + to, 1);
+    books_add(&self->books, BOOK_MOVED, 1);
 }
 
 uint32_t vault_arrivals_of(struct vault *self, uint64_t task, uint32_t most)

@@ -60,8 +60,15 @@ static int64_t vault_run_bounded(struct vault *self, const char *sql, int64_t be
     return self->rc == ALD_OK ? ald_store_changes(self->store) : 0;
 }
 
+struct vault_old {
+    uint64_t task;
+    uint64_t seq;
+    int64_t state;
+    int64_t source;
+};
+
 /* One ended task and all that hangs on it, leaving a tomb. */
-static void vault_bury(struct vault *self, uint64_t task, uint64_t seq, int64_t now_ms)
+static void vault_bury(struct vault *self, const struct vault_old *old, int64_t now_ms)
 {
     static const char tomb[] =
         "INSERT INTO tombs (task, at_ms, provider, provider_id)"
@@ -77,14 +84,18 @@ static void vault_bury(struct vault *self, uint64_t task, uint64_t seq, int64_t 
         ald_stmt_t *stmt = vault_prepare(self, sqls[i]);
         if (!stmt)
             return;
-        ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+        ald_stmt_bind_i64(stmt, 1, (int64_t)old->task);
         if (i == 4 || i == 0)
-            ald_stmt_bind_i64(stmt, 2, (int64_t)seq);
+            ald_stmt_bind_i64(stmt, 2, (int64_t)old->seq);
         if (i == 0)
             ald_stmt_bind_i64(stmt, 3, now_ms);
         vault_run(self, stmt);
     }
     books_add(&self->books, BOOK_TASKS_PURGED, 1);
+    if (old->state >= 0 && old->state < ALD_STATE_COUNT)
+        books_add(&self->books, BOOK_STATE_PURGED + (unsigned)old->state, 1);
+    if (old->source >= 0 && old->source < ALD_SOURCE_COUNT)
+        books_add(&self->books, BOOK_SOURCE_PURGED + (unsigned)old->source, 1);
 }
 
 enum { VAULT_PURGE_MAX = 1000 };
@@ -92,22 +103,23 @@ enum { VAULT_PURGE_MAX = 1000 };
 static size_t vault_purge_results(struct vault *self, int64_t before_ms, size_t limit,
                                   int64_t now_ms)
 {
-    uint64_t task[VAULT_PURGE_MAX];
-    uint64_t seq[VAULT_PURGE_MAX];
+    struct vault_old old[VAULT_PURGE_MAX];
     size_t count = 0;
-    ald_stmt_t *stmt = vault_prepare(
-        self, "SELECT task, seq, published_ms FROM results WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT task, seq, published_ms, state, source"
+                                           " FROM results WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
     if (!stmt)
         return 0;
     ald_stmt_bind_i64(stmt, 1, self->indexed_seq);
     ald_stmt_bind_i64(stmt, 2, (int64_t)limit);
     while (count < limit && vault_step(self, stmt) && ald_stmt_i64(stmt, 2) < before_ms) {
-        task[count] = (uint64_t)ald_stmt_i64(stmt, 0);
-        seq[count++] = (uint64_t)ald_stmt_i64(stmt, 1);
+        old[count++] = (struct vault_old){.task = (uint64_t)ald_stmt_i64(stmt, 0),
+                                          .seq = (uint64_t)ald_stmt_i64(stmt, 1),
+                                          .state = ald_stmt_i64(stmt, 3),
+                                          .source = ald_stmt_i64(stmt, 4)};
     }
     ald_stmt_reset(stmt);
     for (size_t i = 0; i < count; i++)
-        vault_bury(self, task[i], seq[i], now_ms);
+        vault_bury(self, &old[i], now_ms);
     return count;
 }
 

@@ -788,6 +788,35 @@ def test_audit():
         assert books["balanced"] is False and "arrivals" in books["problems"][0]
 
 
+def test_audit_counts_again():
+    """Deep: the tracker counts its rows, and what it finds is a problem; busy is no balance."""
+    with Gate() as gate:
+        gate.tracker()
+        found = {"text": ""}
+
+        def audit(ask):
+            if not ask.get("deep"):
+                return figures("arrivals", received=1, progress=1)
+            if found["text"] is None:
+                query.head["rc"] = "busy"
+                query.head["detail"] = "What is counted did not stand still; try again."
+            return [bus.pack("figure", group="recount", name="arrivals.progress", value=1,
+                             text=found["text"] or "")]
+
+        query = gate.desk("query", audit=audit)
+        gate.desk("letters", status=lambda ask: figures("letters", open=0))
+        gate.start()
+        books = gate.private.get("/v1/audit", deep=1).json()
+        assert books["balanced"] is True and books["recount"] == {"arrivals.progress": 1}, books
+        assert "recount" not in gate.private.get("/v1/audit").json()
+        found["text"] = "arrivals.progress: the books say 1, there are 0 rows"
+        books = gate.private.get("/v1/audit", deep=1).json()
+        assert books["balanced"] is False and found["text"] in books["problems"][0]
+        found["text"] = None
+        answer = gate.private.get("/v1/audit", deep=1)
+        assert answer.status == 503 and "stand still" in answer.json()["detail"]
+
+
 def test_metrics_of_every_daemon():
     with Gate() as gate:
         gate.tracker()

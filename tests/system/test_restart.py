@@ -1,4 +1,7 @@
 """Everything ends and starts again with work under way: by kill -9, and in good order."""
+import os
+import sqlite3
+
 import pytest
 from support.house import House
 from support.ledger import demand_conflict_letters, settle
@@ -56,3 +59,20 @@ def test_ids_and_sequence_numbers_go_on():
         assert int(second["id"]) > int(first["id"])
         positions = [(event["lane"], event["seq"]) for event in house.events()]
         assert positions == sorted(set(positions)) and len(positions) == 2
+
+
+def test_a_row_that_is_missing_is_found():
+    """The counters balance by themselves; only counting the rows again tells."""
+    with House() as house:
+        house.start()
+        house.ended(house.register(house.submit(1, solve=0)[0])["id"])
+        assert house.aldaba("audit", "--deep").returncode == 0
+        house.tracker.stop()
+        with sqlite3.connect(os.path.join(house.folder, "data", "tracker.db")) as store:
+            store.execute("DELETE FROM arrivals WHERE disposition = 0")
+        store.close()
+        house.tracker.start()
+        house.until_serving()
+        assert house.aldaba("audit").returncode == 0
+        deep = house.aldaba("audit", "--deep")
+        assert deep.returncode == 1 and "arrivals.applied: the books say 1" in deep.stdout, deep
