@@ -124,6 +124,16 @@ static void poller_on_answer(void *arg, const struct fetch_answer *answer)
     poller_say_load(self);
 }
 
+/* The least of what profile, poller and lease allow. */
+static int64_t poller_timeout(const poller_t *self, const struct ald_profile *profile,
+                              int64_t rest_ms)
+{
+    int64_t least = profile->poll_timeout_ms;
+    if (self->settings->poller.timeout_ms < least)
+        least = self->settings->poller.timeout_ms;
+    return rest_ms < least ? rest_ms : least;
+}
+
 /* Ask the provider. NULL: under way; else why it can't be. */
 static const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
 {
@@ -137,12 +147,13 @@ static const char *poller_ask(poller_t *self, struct work_item *item, int64_t no
     if (rc != ALD_OK)
         return rc == ALD_MISSING ? "the profile has no poll or no key"
                                  : "the poll request is too long";
-    int64_t rest_ms = item->until_ms - now_ms;
     const struct fetch_request request = {
         .url = ald_buf_str(&self->url),
         .post = ald_buf_span(&self->form),
-        .timeout_ms = rest_ms < profile->poll_timeout_ms ? rest_ms : profile->poll_timeout_ms,
-        .max_bytes = profile->poll_max_bytes,
+        .timeout_ms = poller_timeout(self, profile, item->until_ms - now_ms),
+        .max_bytes = profile->poll_max_bytes < self->settings->poller.max_answer_bytes
+                         ? profile->poll_max_bytes
+                         : self->settings->poller.max_answer_bytes,
         .done = poller_on_answer,
         .arg = item,
     };
