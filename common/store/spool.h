@@ -95,6 +95,11 @@ ALD_NODISCARD enum ald_rc ald_spool_peek(ald_spool_t *self, uint64_t after_num, 
  * ALD_IO, ALD_CORRUPT; but for ALD_OK nothing was forgotten. */
 ALD_NODISCARD enum ald_rc ald_spool_remove(ald_spool_t *self, const uint64_t *nums, size_t count);
 
+/* Move items to the damaged ones: whole as far as their sums go, but their owner can't read them.
+ * They are kept, counted, and never handed out again. Returns as ald_spool_remove. */
+ALD_NODISCARD enum ald_rc ald_spool_set_aside(ald_spool_t *self, const uint64_t *nums,
+                                              size_t count);
+
 /* Counted in memory: cheap. */
 void ald_spool_stats(const ald_spool_t *self, struct ald_spool_stats *out);
 

@@ -235,16 +235,18 @@ static void spool_count_gone(ald_spool_t *self, const struct ald_spool_stats *go
     (void)spool_load_lowest(self); /* what it fails with, the next call repeats */
 }
 
-static enum ald_rc spool_move_damaged(ald_spool_t *self, const struct spool_walk *walk)
+enum ald_rc ald_spool_set_aside(ald_spool_t *self, const uint64_t *nums, size_t count)
 {
     struct ald_spool_stats gone = {0};
+    if (ald_spool_failed(self))
+        return ALD_IO;
     enum ald_rc rc = ald_store_begin(self->store);
     if (rc != ALD_OK)
         return rc;
-    for (size_t i = 0; i < walk->damaged_count && rc == ALD_OK; i++) {
-        rc = spool_copy_damaged(self, walk->damaged[i]);
+    for (size_t i = 0; i < count && rc == ALD_OK; i++) {
+        rc = spool_copy_damaged(self, nums[i]);
         if (rc == ALD_OK)
-            rc = spool_delete(self, walk->damaged[i], &gone);
+            rc = spool_delete(self, nums[i], &gone);
     }
     rc = spool_end(self, rc);
     if (rc != ALD_OK)
@@ -269,7 +271,7 @@ enum ald_rc ald_spool_peek(ald_spool_t *self, uint64_t after_num, size_t limit, 
     do {
         rc = spool_walk_rows(self, &walk);
         if (rc == ALD_OK && walk.damaged_count > 0)
-            rc = spool_move_damaged(self, &walk);
+            rc = ald_spool_set_aside(self, walk.damaged, walk.damaged_count);
     } while (rc == ALD_OK && walk.first && walk.damaged_count > 0);
     return rc;
 }

@@ -30,6 +30,7 @@ struct api {
     atomic_bool writable; /* the spool */
     _Atomic int64_t spool_items;
     _Atomic int64_t spool_oldest_ms;
+    _Atomic int64_t spool_damaged; /* moved aside, ever */
 };
 
 /* Fill what follows from the settings. ALD_INVALID: the listener would be open to strangers. */

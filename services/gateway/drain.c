@@ -12,7 +12,9 @@
 enum {
     DRAIN_ITEMS = 256,        /* under way at once: room is left for what comes in meanwhile */
     DRAIN_BYTES = 512 * 1024, /* of one look into the spool */
-    DRAIN_GONE = 4096,     /* acknowledged, still to be removed; more come with the next answer */
+    DRAIN_GONE = 4096, /* acknowledged, still to be removed; more come with the next answer */
+    DRAIN_ASIDE = 64,  /* found unreadable in one look */
+    DRAIN_MESSAGE_MAX = 80 << 20,
     DRAIN_AGAIN_MS = 1000, /* after an I/O error, and between two walks over the spool */
     DRAIN_REFUSED_MS = 5000,
     DRAIN_FREE_PERCENT = 10,
@@ -30,12 +32,14 @@ struct drain {
     size_t under_way_count;
     uint64_t gone[DRAIN_GONE];
     size_t gone_count;
+    uint64_t aside[DRAIN_ASIDE]; /* nobody can read them; to be moved out of the way */
+    size_t aside_count;
     uint64_t after;         /* the walk has come so far */
     int64_t fresh_wall_ms;  /* when this run of the tracker was met */
     int64_t pause_until_ms; /* monotonic */
     int64_t reopen_at_ms;   /* monotonic */
-    uint64_t unreadable;
-    bool full; /* the last store found no room */
+    uint64_t damaged;       /* moved aside, as last told */
+    bool full;              /* the last store found no room */
 };
 
 static bool drain_share(void *context, struct ald_span provider, struct ald_span proof,
@@ -76,7 +80,7 @@ enum ald_rc drain_new(const struct ald_settings *settings, const ald_profiles_t 
     ALD_ASSERT(self);
     self->settings = settings;
     self->quota = quota_new(profiles);
-    ald_buf_init(&self->message, (size_t)settings->bus.max_item_bytes + (1 << 20));
+    ald_buf_init(&self->message, DRAIN_MESSAGE_MAX); /* above every bus.max_item there ever was */
     enum ald_rc rc = drain_open(self, err);
     if (rc != ALD_OK) {
         drain_destroy(&self);
@@ -281,10 +285,29 @@ static bool drain_encode(drain_t *self, const struct ald_spool_item *item)
         if (ald_wire_encode(&MSG_CALLBACK, &callback, &self->message) == ALD_OK)
             return true;
     }
-    if (self->unreadable++ == 0)
-        ald_log(ALD_ERROR, "spool.unreadable", "num=%llu bytes=%zu", (unsigned long long)item->num,
-                item->bytes.len);
     return false;
+}
+
+/* An item that can never be sent would hold back the floor, and every task's end with it. */
+static void drain_unreadable(drain_t *self, const struct ald_spool_item *item)
+{
+    ald_log(ALD_ERROR, "spool.unreadable",
+            "num=%llu bytes=%zu dir=%s text=\"an acknowledged callback can't be read; it is kept in"
+            " the table damaged\"",
+            (unsigned long long)item->num, item->bytes.len, ALD_Q(self->settings->gateway.spool));
+    if (ald_span_eq_str(item->proof, ald_proof_name(ALD_PROOF_NONE)))
+        quota_give(self->quota, item->provider, item->bytes.len);
+    self->aside[self->aside_count++] = item->num;
+}
+
+static void drain_set_aside(drain_t *self)
+{
+    if (self->aside_count == 0)
+        return;
+    enum ald_rc rc = ald_spool_set_aside(self->spool, self->aside, self->aside_count);
+    if (rc != ALD_OK)
+        drain_trouble(self, rc); /* found again by the next walk */
+    self->aside_count = 0;
 }
 
 static bool drain_send(void *context, const struct ald_spool_item *item)
@@ -300,8 +323,12 @@ static bool drain_send(void *context, const struct ald_spool_item *item)
     walk->seen++;
     self->after = item->num;
     if (drain_is_under_way(self, item->num) || drain_is_gone(self, item->num) ||
-        ald_courier_holds(self->courier, item->num) || !drain_encode(self, item))
+        ald_courier_holds(self->courier, item->num))
         return true;
+    if (!drain_encode(self, item)) {
+        drain_unreadable(self, item);
+        return self->aside_count < DRAIN_ASIDE;
+    }
     if (ald_courier_add(self->courier, item->num, ald_buf_span(&self->message), self) == ALD_OK)
         self->under_way[self->under_way_count++] = item->num;
     return true;
@@ -319,6 +346,18 @@ static void drain_reopen(drain_t *self, int64_t now_mono_ms)
         ald_log(ALD_ERROR, "spool.closed", "text=%s", ALD_Q(err.text));
 }
 
+/* These were acknowledged: somebody must know that they will not come by themselves. */
+static void drain_tell_damaged(drain_t *self, uint64_t damaged)
+{
+    if (damaged == self->damaged)
+        return;
+    ald_log(ALD_ERROR, "spool.damaged",
+            "dir=%s rows=%llu text=\"acknowledged callbacks can't be read; they are kept in "
+            "the table damaged, and their tasks are polled\"",
+            ALD_Q(self->settings->gateway.spool), (unsigned long long)damaged);
+    self->damaged = damaged;
+}
+
 void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms)
 {
     if (ald_spool_failed(self->spool)) {
@@ -328,6 +367,7 @@ void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms)
     drain_forget(self);
     struct ald_spool_stats stats;
     ald_spool_stats(self->spool, &stats);
+    drain_tell_damaged(self, stats.damaged);
     if (stats.items == 0 || ald_courier_away(self->courier) || now_mono_ms < self->pause_until_ms ||
         ald_courier_receiver(self->courier)[0] == '\0' ||
         self->under_way_count + self->gone_count >= DRAIN_ITEMS)
@@ -337,6 +377,7 @@ void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms)
                                     DRAIN_BYTES, drain_send, &walk);
     if (rc != ALD_OK)
         drain_trouble(self, rc);
+    drain_set_aside(self);
     if (walk.seen == 0) { /* the end, or nothing may be sent yet: look again from the start */
         self->after = 0;
         self->pause_until_ms = now_mono_ms + (walk.stopped ? DRAIN_AGAIN_MS / 4 : DRAIN_AGAIN_MS);

@@ -273,6 +273,29 @@ static void test_without_tracker_all_is_spooled_and_drained_later(void **state)
     assert_int_equal(ends[ITEM_ACKNOWLEDGED], 1);
 }
 
+/* An item that nobody can read is moved aside; it holds back neither the rest nor the floor. */
+static void test_an_unreadable_item_is_set_aside(void **state)
+{
+    (void)state;
+    unsigned ends[ITEM_FORGOTTEN + 1];
+    struct ald_spool_stats stats;
+    const struct ald_spool_item odd = {.num = post_number(w.post),
+                                       .at_ms = 1,
+                                       .provider = ald_span_str("p"),
+                                       .proof = ald_span_str("none"),
+                                       .bytes = ald_span_str("no message")};
+    assert_int_equal(ald_spool_put(drain_spool(w.drain), &odd, 1), ALD_OK);
+    work(2, 3, false, ends);
+    assert_int_equal(ends[ITEM_SPOOLED], 6);
+    tracker_open();
+    loop_until(spool_is_empty);
+    assert_int_equal(w.spooled, 6);
+    drain_stats(w.drain, &stats);
+    assert_int_equal(stats.damaged, 1);
+    work(1, 1, false, ends);
+    assert_int_equal(ends[ITEM_ACKNOWLEDGED], 1);
+}
+
 static void test_silent_tracker(void **state)
 {
     (void)state;
@@ -329,6 +352,7 @@ int main(void)
         POST_TEST(test_example),
         POST_TEST(test_refused),
         POST_TEST(test_without_tracker_all_is_spooled_and_drained_later),
+        POST_TEST(test_an_unreadable_item_is_set_aside),
         POST_TEST(test_silent_tracker),
         POST_TEST(test_numbers_given_up_do_not_hold_the_floor),
         POST_TEST(test_memory_is_bounded),
