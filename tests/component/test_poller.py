@@ -9,7 +9,6 @@ import signal
 import socket
 import tempfile
 import threading
-import time
 import urllib.parse
 
 import pytest
