@@ -270,8 +270,7 @@ static bool http_framing(http_exchange_t *self)
 
 static void http_facts(http_exchange_t *self, const struct mg_request_info *info)
 {
-    int count = info->num_headers;
-    for (int i = 0; i < count && i < HTTP_HEADERS_MAX; i++)
+    for (int i = 0; i < info->num_headers && i < HTTP_HEADERS_MAX; i++)
         self->headers[self->request.header_count++] = (struct http_header){
             .name = info->http_headers[i].name, .value = info->http_headers[i].value};
     self->request.headers = self->headers;
@@ -357,6 +356,17 @@ static int http_log(const struct mg_connection *connection, const char *message)
     return 1;
 }
 
+/* The library's own refusals repeat what the client named as the version, whatever that is. */
+static int http_refuse(struct mg_connection *connection, int status, const char *message ALD_UNUSED)
+{
+    struct http_head head;
+    http_head_begin(&head, (unsigned)status);
+    http_head_put(&head, "Connection: close\r\nContent-Length: 0\r\n\r\n");
+    mg_disable_keep_alive(connection);
+    (void)mg_write(connection, head.text, head.len);
+    return 0;
+}
+
 static void http_no_action(int number)
 {
     (void)number;
@@ -413,6 +423,7 @@ static enum ald_rc http_open(http_t *self, struct ald_err *err)
                              NULL};
     const struct mg_callbacks callbacks = {.begin_request = http_serve,
                                            .log_message = http_log,
+                                           .http_error = http_refuse,
                                            .init_thread = http_thread_begin,
                                            .exit_thread = http_thread_end};
     struct mg_init_data init = {

@@ -20,8 +20,10 @@ static const char *head_reason(unsigned status)
         {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
         {409, "Conflict"},
         {410, "Gone"},
+        {411, "Length Required"},
         {413, "Content Too Large"},
         {415, "Unsupported Media Type"},
         {421, "Misdirected Request"},
@@ -31,6 +33,7 @@ static const char *head_reason(unsigned status)
         {502, "Bad Gateway"},
         {503, "Service Unavailable"},
         {504, "Gateway Timeout"},
+        {505, "HTTP Version Not Supported"},
     };
     for (size_t i = 0; i < ALD_COUNT(reasons); i++)
         if (reasons[i].status == status)

@@ -6,6 +6,8 @@
 
 #include "common/base/text.h"
 
+enum { JSON_IN_DEPTH_MAX = 32 };
+
 static const struct json_in_field *json_in_find(const struct json_in_field *fields, size_t count,
                                                 const char *name)
 {
@@ -67,11 +69,34 @@ static enum ald_rc json_in_take(const struct json_in_field *field, const json_t 
     return ALD_OK;
 }
 
+/* The library goes one call deeper for each bracket, on a thread whose stack is small: count them
+ * first. Text that is no JSON is read as far as the library reads it. */
+static bool json_in_deep(struct ald_span body)
+{
+    size_t depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < body.len; i++) {
+        uint8_t c = body.data[i];
+        if (c == '"')
+            quoted = !quoted;
+        else if (quoted && c == '\\')
+            i++;
+        else if (!quoted && (c == '{' || c == '[') && ++depth > JSON_IN_DEPTH_MAX)
+            return true;
+        else if (!quoted && (c == '}' || c == ']') && depth > 0)
+            depth--;
+    }
+    return false;
+}
+
 enum ald_rc json_in_read(struct ald_span body, const struct json_in_field *fields, size_t count,
                          struct ald_err *err)
 {
     if (ald_span_trim(body).len == 0)
         return ALD_OK;
+    if (json_in_deep(body))
+        return ald_err_set(err, ALD_MALFORMED, "the body has more than %d brackets in each other",
+                           JSON_IN_DEPTH_MAX);
     json_error_t error;
     json_t *root = json_loadb((const char *)body.data, body.len, JSON_REJECT_DUPLICATES, &error);
     if (!root)

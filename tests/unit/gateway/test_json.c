@@ -215,12 +215,46 @@ static void test_reading(void **state)
     }
 }
 
+/* The library's own bound is 2048 levels, more than the stack of a listener's thread has room for.
+ */
+static void test_depth(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t depth;
+        const char *inside;
+        enum ald_rc want;
+    } cases[] = {{30, "", ALD_OK},
+                 {30, "\"[[[[[[[[\\\"{{{{{{{{\"", ALD_OK},
+                 {40, "", ALD_MALFORMED},
+                 {2000, "", ALD_MALFORMED},
+                 {200000, "", ALD_MALFORMED}};
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        bool params = false;
+        const struct json_in_field field = {"params", JSON_IN_SEEN, &params, 0};
+        struct ald_err err = {0};
+        ald_buf_reset(&text);
+        ald_buf_put_str(&text, "{\"params\":");
+        for (size_t k = 0; k < cases[i].depth; k++)
+            ald_buf_put_byte(&text, '[');
+        ald_buf_put_str(&text, cases[i].inside);
+        for (size_t k = 0; k < cases[i].depth; k++)
+            ald_buf_put_byte(&text, ']');
+        ald_buf_put_byte(&text, '}');
+        assert_true(ald_buf_ok(&text));
+        assert_int_equal(json_in_read(ald_buf_span(&text), &field, 1, &err), cases[i].want);
+        assert_int_equal(params, cases[i].want == ALD_OK);
+        assert_true(cases[i].want == ALD_OK || strstr(err.text, "brackets") != NULL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_example, begin, end),
         cmocka_unit_test_setup_teardown(test_task_under_way, begin, end),
         cmocka_unit_test_setup_teardown(test_results, begin, end),
+        cmocka_unit_test_setup_teardown(test_depth, begin, end),
         cmocka_unit_test_setup_teardown(test_letter_shows_its_original, begin, end),
         cmocka_unit_test_setup_teardown(test_figures_by_group, begin, end),
         cmocka_unit_test(test_reading),
