@@ -1,6 +1,7 @@
 /* The feed as Server-Sent Events: what `fetch` gives, event by event, until one side goes. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/clock.h"
 #include "services/gateway/api_call.h"
@@ -11,6 +12,7 @@ enum {
     EVENTS_BYTES = 1 << 20,
     EVENTS_WAIT_MS = 2000,   /* of one fetch: so soon is a stop or a lost client seen */
     EVENTS_QUIET_MS = 10000, /* then a comment shows that the stream lives */
+    EVENTS_AWAY_MS = 1000,   /* between two tries while the tracker is away */
     EVENTS_RETRY_MS = 2000   /* what a client waits before it comes again */
 };
 
@@ -80,6 +82,16 @@ static bool events_page(struct events_stream *self, zmsg_t *answer)
     return out->len == 0 || events_write(self);
 }
 
+/* The tracker is away: wait with the client. What could not even be sent failed at once, and is
+ * not tried again at once. False: the client is gone. */
+static bool events_away(struct events_stream *self, enum ald_rc rc)
+{
+    const struct timespec pause = {.tv_sec = EVENTS_AWAY_MS / 1000};
+    if (rc == ALD_AGAIN)
+        (void)nanosleep(&pause, NULL);
+    return http_write(self->call->exchange, ald_span_str(": away\n\n")) == ALD_OK;
+}
+
 static void events_loop(struct events_stream *self)
 {
     struct api *api = self->call->api;
@@ -90,8 +102,8 @@ static void events_loop(struct events_stream *self)
                                     EVENTS_WAIT_MS + API_WAIT_MS, &answer);
         if (rc == ALD_OK)
             goes_on = events_page(self, answer);
-        else if (rc != ALD_CLOSED && rc != ALD_FULL) /* the tracker is away: wait with the client */
-            goes_on = http_write(self->call->exchange, ald_span_str(": away\n\n")) == ALD_OK;
+        else if (rc != ALD_CLOSED && rc != ALD_FULL)
+            goes_on = events_away(self, rc);
         else
             goes_on = false;
         zmsg_destroy(&answer);
