@@ -28,6 +28,9 @@ void ald_errors_add(struct ald_errors *self, const struct ald_node *at, const ch
     va_start(args, format);
     (void)vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    for (char *c = sentence; *c != '\0'; c++) /* it may quote a word of the file */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
     if (at != NULL && at->line > 0)
         ald_buf_printf(&self->text, "%s:%u:%u: ", at->file, at->line, at->column);
     else if (at != NULL)

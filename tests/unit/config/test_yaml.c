@@ -120,6 +120,7 @@ struct refusal {
 static const struct refusal refusals[] = {
     {"a: 1\nb: 2\na: 3\n", 0, "t.yaml:3:1: The key a was already given on line 1.\n"},
     {"m:\n  x: {y: 1}\n  x: {z: 1}\n", 0, "t.yaml:3:3: The key x was already given on line 2.\n"},
+    {"a\tb: 1\na\tb: 2\n", 0, "t.yaml:2:1: The key a?b was already given on line 1.\n"},
     {"a: &x 1\nb: *x\n", 0, "t.yaml:2:4: Aliases are not allowed here"},
     {"a: &x [1, *x]\n", ALD_YAML_ALIASES, "t.yaml:1:11: The alias stands inside"},
     {"a: *x\n", ALD_YAML_ALIASES, "t.yaml:1:4: The alias names no anchor"},
