@@ -26,9 +26,9 @@ def test_tracker_stands_still_for_ten_seconds():
                 knocker.knock()
         assert set(knocker.statuses) == {200}, knocker.statuses
         assert knocker.slowest_s < HANG_UP_S
-        assert len(knocker.statuses) > 100
+        assert len(knocker.statuses) > 50
         verdict = settle(house, load.ledger).demand()
-        assert verdict.acknowledged > 300
+        assert verdict.acknowledged > 100
         states = {event["state"] for event in house.events()}
         assert states == {"done"}, "our own pause ended a task"
         for daemon in house.daemons.values():
