@@ -60,6 +60,7 @@ static int desk_each(struct ctl *ctl, desk_letter_fn *fn, void *context, bool *m
     struct ald_span key;
     struct ald_buf path;
     char cursor[192] = "";
+    char note[192];
     int code;
     ald_buf_init(&path, DESK_PATH_MAX);
     *more = false;
@@ -73,6 +74,8 @@ static int desk_each(struct ctl *ctl, desk_letter_fn *fn, void *context, bool *m
         while (!*more && ald_json_walk_next(&walk, &key, &letter))
             *more = !fn(context, letter);
         (void)pick_word(page, "/cursor", cursor, sizeof cursor);
+        if (pick_word(page, "/note", note, sizeof note)[0] != '\0')
+            ctl_say("%s", CTL_SAFE(note));
     } while (!*more && cursor[0] != '\0');
     ald_buf_free(&path);
     return code;
@@ -224,6 +227,9 @@ struct desk_pile {
 static bool desk_gather(void *context, struct ald_json letter)
 {
     struct desk_pile *pile = context;
+    char outcome[33];
+    if (strcmp(pick_word(letter, "/outcome", outcome, sizeof outcome), "outbox") == 0)
+        return true; /* the dlq, which would do it, does not have it yet */
     if (pile->count == DESK_ALL_MAX)
         return false;
     (void)pick_word(letter, "/id", pile->id[pile->count], DESK_ID_MAX);

@@ -155,11 +155,15 @@ static void query_message(query_t *self, zframe_t **who_p, struct ald_span bytes
 {
     struct msg_get get;
     struct msg_list list;
+    struct msg_letters letters;
+    struct msg_letter_ref letter;
     struct msg_audit audit;
     struct msg_backup backup;
     if (ald_wire_decode(&MSG_GET, &get, bytes) == ALD_OK) {
         query_get(self, who_p, &get);
-    } else if (ald_wire_decode(&MSG_LIST, &list, bytes) == ALD_OK) {
+    } else if (ald_wire_decode(&MSG_LIST, &list, bytes) == ALD_OK ||
+               ald_wire_decode(&MSG_LETTERS, &letters, bytes) == ALD_OK ||
+               ald_wire_decode(&MSG_LETTER_SHOW, &letter, bytes) == ALD_OK) {
         reader_ask(self->tracker->reader, READER_QUERY, who_p, bytes, NULL);
     } else if (ald_wire_decode(&MSG_AUDIT, &audit, bytes) == ALD_OK && audit.deep) {
         reader_ask(self->tracker->reader, READER_QUERY, who_p, bytes, NULL);

@@ -53,11 +53,17 @@ static void reader_question(struct reading *reading, struct ald_span bytes,
 {
     struct msg_get get;
     struct msg_list list;
+    struct msg_letters letters;
+    struct msg_letter_ref letter;
     struct msg_fetch fetch;
     if (ald_wire_decode(&MSG_GET, &get, bytes) == ALD_OK)
         reading_get(reading, &get, hint);
     else if (ald_wire_decode(&MSG_LIST, &list, bytes) == ALD_OK)
         reading_list(reading, &list);
+    else if (ald_wire_decode(&MSG_LETTERS, &letters, bytes) == ALD_OK)
+        reading_letters(reading, &letters);
+    else if (ald_wire_decode(&MSG_LETTER_SHOW, &letter, bytes) == ALD_OK)
+        reading_letter(reading, &letter);
     else if (ald_wire_decode(&MSG_FETCH, &fetch, bytes) == ALD_OK)
         reading_fetch(reading, &fetch);
 }

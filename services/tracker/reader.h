@@ -1,10 +1,10 @@
 /* reader.h - answers questions from a read-only handle on a thread of its own, so that a long list
  * never delays intake. Transactions there are short: a page at a time.
  *
- * Questions are get, list and fetch messages, and audit: all rows are counted again, a page between
- * two other questions, one count at a time. What the disk can't know (a result that is not
- * indexed yet, a poll under way) comes with them as a hint. Answers go back to the asker through
- * the loop's thread.
+ * Questions are get, list, letters, letter.show and fetch messages, and audit: all rows are counted
+ * again, a page between two other questions, one count at a time. What the disk can't know (a
+ * result that is not indexed yet, a poll under way) comes with them as a hint. Answers go back to
+ * the asker through the loop's thread.
  */
 #ifndef ALD_TRACKER_READER_H
 #define ALD_TRACKER_READER_H

@@ -21,6 +21,8 @@ int64_t reading_fact(struct reading *self, const char *name);
 
 void reading_get(struct reading *self, const struct msg_get *get, const struct reader_hint *hint);
 void reading_list(struct reading *self, const struct msg_list *list);
+void reading_letters(struct reading *self, const struct msg_letters *ask);
+void reading_letter(struct reading *self, const struct msg_letter_ref *ask);
 void reading_fetch(struct reading *self, const struct msg_fetch *fetch);
 
 /* Find the seq of a task's result. 0 = it has none. */

@@ -765,6 +765,51 @@ def test_dead_letters():
         assert desk.asked[-1]["k"] == "letter.drop"
 
 
+def letters_of(page):
+    return [(letter["id"][-1], letter["outcome"]) for letter in page["letters"]]
+
+
+def letter_views(names, **more):
+    return [bus.pack("letter.view", letter="01JLETTER0000000000000000" + name, reason="conflict",
+                     state="open", provider="two", made_at_ms=4, **more) for name in names]
+
+
+def test_letters_that_wait_for_the_dlq_are_listed():
+    """Rule 18: on the first page, in order, none twice; also while one of the two is away."""
+    with Gate() as gate:
+        gate.tracker()
+        outbox = gate.desk("query", letters=lambda ask: letter_views("DBA", outcome="outbox"))
+
+        def shelf(ask):
+            if ask.get("cursor"):
+                return letter_views("0", outcome="still")
+            dlq.head["cursor"] = "next"
+            return letter_views("CB", outcome="still")
+
+        dlq = gate.desk("letters", letters=shelf)
+        gate.start()
+        page = gate.private.get("/v1/dead-letters", limit=10, reason="conflict").json()
+        assert letters_of(page) == [("D", "outbox"), ("C", "still"), ("B", "still"),
+                                    ("A", "outbox")]
+        assert "note" not in page and page["cursor"] == "next"
+        assert (outbox.asked[-1]["reason"], outbox.asked[-1]["limit"]) == ("conflict", 10)
+        assert dlq.asked[-1]["limit"] == 7
+        asked = len(outbox.asked)
+        page = gate.private.get("/v1/dead-letters", cursor=page["cursor"]).json()
+        assert letters_of(page) == [("0", "still")] and len(outbox.asked) == asked
+        gate.gone(dlq)
+        page = gate.private.get("/v1/dead-letters").json()
+        assert letters_of(page) == [(name, "outbox") for name in "DBA"]
+        assert "dlq does not answer" in page["note"]
+        gate.gone(outbox)
+        assert gate.private.get("/v1/dead-letters").status == 503
+        dlq = gate.desk("letters", letters=shelf)
+        page = until(lambda: gate.private.get("/v1/dead-letters").json().get("letters") and
+                     gate.private.get("/v1/dead-letters").json(), SOON_S, "no letters")
+        assert letters_of(page) == [("C", "still"), ("B", "still")]
+        assert "tracker does not answer" in page["note"]
+
+
 def figures(group, **values):
     return [bus.pack("figure", group=group, name=name, value=value)
             for name, value in values.items()]

@@ -120,6 +120,31 @@ def test_unknown_callback_becomes_a_letter_and_comes_back():
         assert house.aldaba("audit").returncode == 0
 
 
+def test_letters_are_seen_while_the_dlq_is_away():
+    """Rule 18: they wait in the tracker's outbox, are listed and shown, and go when it is back."""
+    with House() as house:
+        house.start()
+        task = house.reserve()
+        house.dlq.stop()
+        url = task["callback_url"].split("/", 3)[3]
+        assert house.public.get("/" + url, id="77", code="ERROR_NEW_WORD").status == 200
+        page = house.get("/v1/dead-letters", state="open", task=task["id"])
+        letter, = page["letters"]
+        assert (letter["reason"], letter["outcome"]) == ("unmapped_status", "outbox")
+        assert "dlq does not answer" in page["note"]
+        assert not house.get("/v1/dead-letters", state="held")["letters"]
+        listed = house.aldaba("dlq", "ls")
+        assert letter["id"] in listed.stdout and "dlq does not answer" in listed.stderr
+        shown = house.get(f"/v1/dead-letters/{letter['id']}")
+        assert "code=ERROR_NEW_WORD" in shown["original"]["query"] and "waits" in shown["note"]
+        assert house.private.get("/v1/dead-letters/01JLETTER0000000000000000X").status == 503
+        house.dlq.start()
+        until(lambda: house.get("/v1/dead-letters")["letters"][0]["outcome"] != "outbox", 20,
+              "it stays in the outbox")
+        assert [one["id"] for one in house.dead_letters()] == [letter["id"]]
+        assert house.aldaba("audit").returncode == 0
+
+
 @pytest.mark.parametrize("how", ["post", "get", "mixed"])
 def test_everything_at_once(how):
     """The demonstration's load, by each method of calling back."""
