@@ -106,6 +106,7 @@ static enum item_end door_store(const struct door *self, struct door_worker *wor
     item->num = callback->num;
     item->provider = ald_span_str(callback->provider);
     item->proof = ald_span_str(callback->proof);
+    item->peer = ald_span_str(callback->peer);
     item->proven = strcmp(callback->proof, ald_proof_name(ALD_PROOF_NONE)) != 0;
     item->bytes = ald_span_of(NULL, 0);
     enum ald_rc rc = ald_wire_encode(&MSG_CALLBACK, callback, &worker->message);

@@ -134,7 +134,7 @@ static void drain_trouble(drain_t *self, enum ald_rc rc)
 static void drain_give_back(drain_t *self, const struct item *item)
 {
     if (!item->proven)
-        quota_give(self->quota, item->provider, item->bytes.len);
+        quota_give(self->quota, item->provider, item->peer, item->bytes.len);
 }
 
 void drain_store(drain_t *self, struct item *const *items, size_t count, int64_t now_wall_ms,
@@ -145,7 +145,8 @@ void drain_store(drain_t *self, struct item *const *items, size_t count, int64_t
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         const struct item *item = items[i];
-        bool room = item->proven || quota_take(self->quota, item->provider, item->bytes.len);
+        bool room =
+            item->proven || quota_take(self->quota, item->provider, item->peer, item->bytes.len);
         ends[i] = room ? ITEM_SPOOLED : ITEM_REFUSED;
         if (room)
             rows[n++] = (struct ald_spool_item){.num = item->num,
@@ -241,8 +242,12 @@ struct drain_give {
 static bool drain_give_fn(void *context, const struct ald_spool_item *item)
 {
     struct drain_give *give = context;
-    if (item->num == give->num && ald_span_eq_str(item->proof, ald_proof_name(ALD_PROOF_NONE)))
-        quota_give(give->self->quota, item->provider, item->bytes.len);
+    struct msg_callback callback = {0};
+    if (item->num != give->num || !ald_span_eq_str(item->proof, ald_proof_name(ALD_PROOF_NONE)))
+        return false;
+    if (ald_wire_decode(&MSG_CALLBACK, &callback, item->bytes) != ALD_OK)
+        callback.peer[0] = '\0';
+    quota_give(give->self->quota, item->provider, ald_span_str(callback.peer), item->bytes.len);
     return false;
 }
 
@@ -296,7 +301,7 @@ static void drain_unreadable(drain_t *self, const struct ald_spool_item *item)
             " the table damaged\"",
             (unsigned long long)item->num, item->bytes.len, ALD_Q(self->settings->gateway.spool));
     if (ald_span_eq_str(item->proof, ald_proof_name(ALD_PROOF_NONE)))
-        quota_give(self->quota, item->provider, item->bytes.len);
+        quota_give(self->quota, item->provider, ald_span_str(""), item->bytes.len);
     self->aside[self->aside_count++] = item->num;
 }
 

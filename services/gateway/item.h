@@ -26,6 +26,7 @@ struct item {
     struct ald_span bytes; /* an encoded msg_callback; empty: forget the number */
     struct ald_span provider;
     struct ald_span proof;
+    struct ald_span peer; /* an address; empty: not known */
     bool proven;
     /* The post's own. */
     _Atomic int end; /* enum item_end */

@@ -101,3 +101,17 @@ void peer_find(const struct peer_rules *rules, const struct http_request *reques
             return;
     }
 }
+
+void peer_network(struct ald_span peer, char out[ALD_PEER_MAX])
+{
+    uint8_t bytes[16];
+    if (!peer_normal(peer, out)) {
+        out[0] = '\0';
+    } else if (inet_pton(AF_INET, out, bytes) == 1) {
+        bytes[3] = 0;
+        (void)inet_ntop(AF_INET, bytes, out, ALD_PEER_MAX);
+    } else if (inet_pton(AF_INET6, out, bytes) == 1) {
+        memset(bytes + 8, 0, 8);
+        (void)inet_ntop(AF_INET6, bytes, out, ALD_PEER_MAX);
+    }
+}

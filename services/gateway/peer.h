@@ -25,4 +25,7 @@ ALD_NODISCARD enum ald_rc peer_rules_load(const struct ald_texts *texts, struct 
 void peer_find(const struct peer_rules *rules, const struct http_request *request,
                char out[ALD_PEER_MAX]);
 
+/* The network of a peer as a short text: /24, or /64 of IPv6; "" when it is no address. */
+void peer_network(struct ald_span peer, char out[ALD_PEER_MAX]);
+
 #endif

@@ -1,8 +1,16 @@
 #include "services/gateway/quota.h"
 
-#include <stdlib.h>
+#include <czmq.h>
 
-enum { QUOTA_OTHER_ITEMS = 10000, QUOTA_OTHER_BYTES = 64 << 20 };
+#include "services/gateway/peer.h"
+
+enum {
+    QUOTA_OTHER_ITEMS = 10000,
+    QUOTA_OTHER_BYTES = 64 << 20,
+    QUOTA_NETWORKS_MAX = 10000,
+    QUOTA_NETWORK_LEAST = 16,
+    QUOTA_KEY_MAX = ALD_PROVIDER_MAX + ALD_PEER_MAX
+};
 
 struct quota_share {
     const struct ald_profile *profile; /* NULL: all that are not known */
@@ -13,8 +21,15 @@ struct quota_share {
 struct quota {
     size_t count;
     uint64_t items;
+    zhashx_t *networks; /* "provider network" -> how many items, a uint64_t */
     struct quota_share shares[];
 };
+
+static void quota_free(void **item_p)
+{
+    free(*item_p);
+    *item_p = NULL;
+}
 
 quota_t *quota_new(const ald_profiles_t *profiles)
 {
@@ -22,6 +37,8 @@ quota_t *quota_new(const ald_profiles_t *profiles)
     quota_t *self = calloc(1, sizeof *self + count * sizeof self->shares[0]);
     ALD_ASSERT(self);
     self->count = count;
+    self->networks = zhashx_new();
+    zhashx_set_destructor(self->networks, quota_free);
     for (size_t i = 0; i + 1 < count; i++)
         self->shares[i].profile = ald_profiles_at(profiles, i);
     return self;
@@ -29,6 +46,9 @@ quota_t *quota_new(const ald_profiles_t *profiles)
 
 void quota_destroy(quota_t **self_p)
 {
+    if (!*self_p)
+        return;
+    zhashx_destroy(&(*self_p)->networks);
     free(*self_p);
     *self_p = NULL;
 }
@@ -41,13 +61,44 @@ static struct quota_share *quota_find(quota_t *self, struct ald_span provider)
     return &self->shares[self->count - 1];
 }
 
-bool quota_take(quota_t *self, struct ald_span provider, uint64_t bytes)
+/* False: the peer is of no network, and so has no share. */
+static bool quota_network(struct ald_span provider, struct ald_span peer, char key[QUOTA_KEY_MAX])
 {
+    char network[ALD_PEER_MAX];
+    peer_network(peer, network);
+    (void)snprintf(key, QUOTA_KEY_MAX, "%.*s %s", (int)provider.len, (const char *)provider.data,
+                   network);
+    return network[0] != '\0' && provider.len < ALD_PROVIDER_MAX;
+}
+
+static void quota_met(quota_t *self, const char *key)
+{
+    uint64_t *met = zhashx_lookup(self->networks, key);
+    if (!met) {
+        if (zhashx_size(self->networks) >= QUOTA_NETWORKS_MAX)
+            zhashx_purge(self->networks);
+        met = zmalloc(sizeof *met);
+        zhashx_update(self->networks, key, met);
+    }
+    ++*met;
+}
+
+bool quota_take(quota_t *self, struct ald_span provider, struct ald_span peer, uint64_t bytes)
+{
+    char key[QUOTA_KEY_MAX];
     struct quota_share *share = quota_find(self, provider);
     uint64_t items_max = share->profile ? share->profile->quota_count : QUOTA_OTHER_ITEMS;
     uint64_t bytes_max = share->profile ? share->profile->quota_bytes : QUOTA_OTHER_BYTES;
     if (share->items >= items_max || share->bytes + bytes > bytes_max)
         return false;
+    if (quota_network(provider, peer, key)) {
+        const uint64_t *met = zhashx_lookup(self->networks, key);
+        uint64_t tenth =
+            items_max / 10 > QUOTA_NETWORK_LEAST ? items_max / 10 : QUOTA_NETWORK_LEAST;
+        if (met && *met >= tenth)
+            return false;
+        quota_met(self, key);
+    }
     quota_found(self, provider, 1, bytes);
     return true;
 }
@@ -60,9 +111,13 @@ void quota_found(quota_t *self, struct ald_span provider, uint64_t items, uint64
     self->items += items;
 }
 
-void quota_give(quota_t *self, struct ald_span provider, uint64_t bytes)
+void quota_give(quota_t *self, struct ald_span provider, struct ald_span peer, uint64_t bytes)
 {
+    char key[QUOTA_KEY_MAX];
     struct quota_share *share = quota_find(self, provider);
+    uint64_t *met = quota_network(provider, peer, key) ? zhashx_lookup(self->networks, key) : NULL;
+    if (met && --*met == 0)
+        zhashx_delete(self->networks, key);
     if (share->items == 0)
         return;
     share->items--;

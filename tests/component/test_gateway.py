@@ -485,6 +485,27 @@ def test_quota_of_unproven_arrivals_while_the_tracker_is_away():
         assert gate.public.get("/callback/wan?id=1&code=x").status == 200  # there is room again
 
 
+def test_one_network_does_not_fill_the_spool():
+    """Rule 6: a tenth of a profile's quota, while there is room for others and for the proven."""
+    door = {"trusted_proxies": ["127.0.0.1"], "ack_min": "50ms", "ack_max": "100ms"}
+    with welcomed(gateway=door, providers={"wan": {"callback": {"quota_count": 200}}}) as (
+            gate, tracker):
+        def knock(number, peer):
+            return gate.public.request("GET", f"/callback/wan?id={number}&code=x",
+                                       headers={"X-Forwarded-For": peer}).status
+
+        gate.gone(tracker)
+        answers = [knock(number, f"192.0.2.{number}") for number in range(1, 31)]
+        until(lambda: gate.spooled() >= 20, SOON_S, "nothing is spooled")
+        assert answers.count(200) == 20 and answers[-1] == 503, answers
+        assert knock(99, "198.51.100.1") == 200
+        assert gate.public.get(url(1)).status == 200
+        again = gate.tracker(instance="T2")
+        until(lambda: len(again.items) >= 22 and gate.spooled() == 0, SOON_S, "not drained")
+        gate.gone(again)
+        assert knock(31, "192.0.2.1") == 200
+
+
 def test_intake_memory_is_bounded():
     with welcomed(gateway={"intake_memory": "1MiB", "max_body": "1MiB"},
                   providers={"two": {"callback": {"max_body": "4MiB"}}}) as (gate, tracker):
