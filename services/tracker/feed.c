@@ -181,7 +181,7 @@ void feed_tick(feed_t *self)
     int64_t now_ms = ald_clock_now().mono_ms;
     if (self->tracker->open && self->subscribers > 0)
         feed_head(self);
-    for (size_t i = self->waiter_count; i-- > 0;)
+    for (size_t i = self->waiter_count; i-- > 0 && self->tracker->open;)
         if (self->waiters[i].until_ms <= now_ms)
             feed_wake(self, i);
 }
@@ -208,12 +208,26 @@ bool feed_wait_task(feed_t *self, zframe_t **who_p, const struct msg_get *get)
     return true;
 }
 
+static void feed_busy(feed_t *self, zframe_t **who_p, uint64_t req)
+{
+    struct msg_events head = {
+        .req = req, .rc = "busy", .detail = "The store cannot be read now; it is opened again."};
+    zmsg_t *msg = zmsg_new();
+    zmsg_append(msg, who_p);
+    ald_frame_put(msg, &MSG_EVENTS, &head);
+    feed_send(self, &msg);
+}
+
 static void feed_question(feed_t *self, zframe_t **who_p, struct ald_span bytes)
 {
     struct msg_fetch fetch;
     uint64_t after = 0;
-    if (!self->tracker->open || ald_wire_decode(&MSG_FETCH, &fetch, bytes) != ALD_OK)
+    if (ald_wire_decode(&MSG_FETCH, &fetch, bytes) != ALD_OK)
         return;
+    if (!self->tracker->open) {
+        feed_busy(self, who_p, fetch.req);
+        return;
+    }
     const struct vault *vault = &self->tracker->vault;
     enum position_kind kind = position_read(fetch.after, vault->lane, &after);
     if (kind == POSITION_NEW) {

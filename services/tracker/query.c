@@ -193,6 +193,24 @@ static bool query_backup_asked(struct ald_span bytes)
     return ald_wire_is(&MSG_BACKUP, bytes);
 }
 
+/* The store is away: whatever was asked, it can't be answered now. */
+static void query_closed(query_t *self, zframe_t **who_p, struct ald_span bytes)
+{
+    char kind[ALD_WORD_MAX];
+    struct ald_schema any = MSG_STATUS; /* every question carries `req` */
+    struct msg_status ask;
+    if (ald_wire_kind(bytes, kind, sizeof kind) != ALD_OK)
+        return;
+    any.kind = kind;
+    if (ald_wire_decode(&any, &ask, bytes) != ALD_OK)
+        return;
+    struct msg_answer answer = {.req = ask.req,
+                                .rc = "busy",
+                                .detail = "The store cannot be written now; it is opened again."};
+    zmsg_t *msg = query_answer(who_p, &answer);
+    query_send(self, &msg);
+}
+
 static int query_read(zloop_t *loop, zsock_t *sock, void *arg)
 {
     (void)loop;
@@ -213,8 +231,10 @@ static int query_read(zloop_t *loop, zsock_t *sock, void *arg)
             vault_begin(&tracker->vault);
             begun = true;
         }
-        if (tracker->open && who && frame)
+        if (who && frame && tracker->open)
             query_message(self, &who, bytes);
+        else if (who && frame)
+            query_closed(self, &who, bytes);
         zframe_destroy(&who);
         zmsg_destroy(&msg);
     }
@@ -243,6 +263,18 @@ enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *er
     zloop_reader_set_tolerant(loop, ald_sock_z(sock));
     *out = self;
     return ALD_OK;
+}
+
+void query_forget(query_t *self)
+{
+    if (!self || !self->backup)
+        return;
+    struct msg_answer answer = {.req = self->backup_ask.req,
+                                .rc = "io",
+                                .detail = "The store failed under the backup; begin again."};
+    (void)!ald_store_backup_finish(&self->backup, NULL);
+    zmsg_t *msg = query_answer(&self->backup_who, &answer);
+    query_send(self, &msg);
 }
 
 void query_destroy(query_t **self_p)

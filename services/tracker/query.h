@@ -13,6 +13,8 @@ void query_destroy(query_t **self_p);
 void query_send(query_t *self, zmsg_t **msg_p);
 /* Ask the reader for a task, with what memory knows of it. who is taken. */
 void query_ask_task(query_t *self, zframe_t **who_p, const struct msg_get *get);
+/* The store is about to be closed: a backup of it ends. */
+void query_forget(query_t *self);
 /* Step a backup that is under way. */
 void query_tick(query_t *self);
 

@@ -80,6 +80,8 @@ static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
     if (rc != ALD_OK)
         return rc;
     rc = keep_read_back(self, err);
+    if (rc == ALD_OK)
+        rc = reader_new(self, &self->reader, err);
     if (rc != ALD_OK) {
         keep_forget(self);
         vault_close(&self->vault);
@@ -95,6 +97,8 @@ static void tracker_give_up_store(struct tracker *self)
     ald_log(ALD_ERROR, "store.failed", "rc=%s text=%s", ald_rc_name(self->vault.rc),
             ALD_Q(ald_store_message(self->vault.store)));
     feed_forget(self->feed);
+    query_forget(self->query);
+    reader_destroy(&self->reader); /* before the writer opens: closing a file drops all its locks */
     self->open = false;
     self->retry_ms = ald_clock_now().mono_ms + TRACKER_RETRY_MS;
     keep_forget(self);
@@ -193,8 +197,6 @@ static enum ald_rc tracker_channels(struct tracker *self, struct ald_err *err)
     enum ald_rc rc = feed_new(self, &self->feed, err);
     if (rc == ALD_OK)
         rc = outbox_new(self, &self->outbox, err);
-    if (rc == ALD_OK)
-        rc = reader_new(self, &self->reader, err);
     if (rc == ALD_OK)
         rc = query_new(self, &self->query, err);
     if (rc == ALD_OK)

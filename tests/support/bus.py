@@ -5,6 +5,8 @@ import itertools
 import msgpack
 import zmq
 
+from support.until import until
+
 TIMEOUT_S = 20
 FETCH_EVENTS = 500
 FETCH_BYTES = 1 << 20
@@ -70,12 +72,17 @@ class Feed:
         self.position = after
         self.events = []
 
+    def page(self, channel, filters):
+        """An answer to one fetch; None while the tracker's store is being opened again."""
+        answer = channel.ask("fetch", after=self.position, limit=FETCH_EVENTS, bytes=FETCH_BYTES,
+                             **filters)
+        return None if answer[0].get("rc") == "busy" else answer
+
     def more(self, **filters):
         """Read on to the head; all events so far."""
         with Channel(self.run, "consume") as channel:
             while True:
-                head, *items = channel.ask("fetch", after=self.position, limit=FETCH_EVENTS,
-                                           bytes=FETCH_BYTES, **filters)
+                head, *items = until(lambda: self.page(channel, filters), 30, "the store is away")
                 assert head["k"] == "events" and head.get("rc") == "ok", head
                 assert not head.get("gap"), "the feed has a gap"
                 self.events += items
