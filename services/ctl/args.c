@@ -161,7 +161,8 @@ static enum ald_rc args_check(const struct args *args, struct ald_err *err)
     }
     if (args->words >= command->least && args->words <= command->most)
         return ALD_OK;
-    return ald_err_set(err, ALD_INVALID, "Use it so: aldaba %s %s", command->name, command->args);
+    return ald_err_set(err, ALD_INVALID, "Use it so: aldaba %s%s%s", command->name,
+                       command->args[0] ? " " : "", command->args);
 }
 
 enum ald_rc args_parse(int argc, char **argv, const struct command *commands, size_t count,

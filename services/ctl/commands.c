@@ -15,7 +15,7 @@ const struct command COMMANDS[] = {
      KEY | META, 1, 1, task_reserve},
     {"register", "PROVIDER ID", "watch a task that was submitted elsewhere", KEY | META | WAIT, 2,
      2, task_register},
-    {"attach", "TASK ID", "tell a reserved task the provider's id", 0, 2, 2, task_attach},
+    {"attach", "TASK PROVIDER_ID", "tell a reserved task the provider's id", 0, 2, 2, task_attach},
     {"submit", "PROVIDER k=v ...", "not in this version: see 'reserve'", KEY | META | WAIT, 1,
      ARGS_WORDS_MAX, task_submit},
     {"task", "TASK", "one task with its whole timeline", WAIT, 1, 1, task_show},

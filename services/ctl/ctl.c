@@ -204,17 +204,32 @@ void ctl_put(struct ctl *self, struct ald_span text)
         ald_buf_printf(&self->out, "... (%zu bytes in all; --json shows them)", text.len);
 }
 
-void ctl_line(struct ctl *self, const char *name, const char *value, enum tone tone)
+static void ctl_line_name(struct ctl *self, const char *name)
 {
     char padded[40];
-    if (value[0] == '\0')
-        return;
     (void)snprintf(padded, sizeof padded, "%-*s ", CTL_NAME_WIDTH, name);
     tone_write(&self->out, padded, TONE_DIM, self->color);
-    if (tone != TONE_PLAIN)
-        tone_write(&self->out, CTL_SAFE(value), tone, self->color);
-    else
-        ctl_put(self, ald_span_str(value));
+}
+
+void ctl_line(struct ctl *self, const char *name, const char *value, enum tone tone)
+{
+    if (tone == TONE_PLAIN) {
+        ctl_line_span(self, name, ald_span_str(value));
+        return;
+    }
+    if (value[0] == '\0')
+        return;
+    ctl_line_name(self, name);
+    tone_write(&self->out, CTL_SAFE(value), tone, self->color);
+    ald_buf_put_byte(&self->out, '\n');
+}
+
+void ctl_line_span(struct ctl *self, const char *name, struct ald_span value)
+{
+    if (value.len == 0)
+        return;
+    ctl_line_name(self, name);
+    ctl_put(self, value);
     ald_buf_put_byte(&self->out, '\n');
 }
 

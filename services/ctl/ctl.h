@@ -79,6 +79,7 @@ void ctl_flush(struct ctl *self);
 
 /* Append "name   value\n" for people, escaped; nothing when the value is empty. */
 void ctl_line(struct ctl *self, const char *name, const char *value, enum tone tone);
+void ctl_line_span(struct ctl *self, const char *name, struct ald_span value);
 /* Append a text escaped, cut after a while. */
 void ctl_put(struct ctl *self, struct ald_span text);
 

@@ -150,6 +150,22 @@ static void desk_line(struct ctl *ctl, struct ald_json letter, const char *name,
     ald_buf_free(&text);
 }
 
+/* A line for each header, as they came. */
+static void desk_headers(struct ctl *ctl, struct ald_json letter)
+{
+    struct ald_buf text;
+    ald_buf_init(&text, API_ANSWER_MAX);
+    pick_text(letter, "/original/headers", &text);
+    struct ald_span rest = ald_buf_span(&text);
+    for (const char *name = "headers"; rest.len > 0; name = "") {
+        size_t end = ald_span_find(rest, '\n');
+        ctl_line_span(ctl, name, ald_span_trim(ald_span_of(rest.data, end)));
+        size_t used = end < rest.len ? end + 1 : end;
+        rest = ald_span_of(rest.data + used, rest.len - used);
+    }
+    ald_buf_free(&text);
+}
+
 static void desk_attempts(struct ctl *ctl, struct ald_json letter)
 {
     static const char *const heads[] = {"tried", "by", "outcome", "detail"};
@@ -187,11 +203,10 @@ static void desk_print(struct ctl *ctl, struct ald_json letter)
         {"path", "/original/path"},
         {"query", "/original/query"},
         {"type", "/original/content_type"},
-        {"headers", "/original/headers"},
-        {"body", "/original/body"},
-        {"body (b64)", "/original/body_base64"},
-        {"from", "/original/peer"},
-        {"fault", "/original/fault"},
+    };
+    static const char *const content[][2] = {
+        {"body", "/original/body"},     {"body (b64)", "/original/body_base64"},
+        {"from", "/original/peer"},     {"fault", "/original/fault"},
         {"detail", "/original/detail"},
     };
     char at[PICK_TIME_MAX];
@@ -201,6 +216,9 @@ static void desk_print(struct ctl *ctl, struct ald_json letter)
         ctl_line(ctl, times[i][0], pick_time(letter, times[i][1], at), TONE_PLAIN);
     for (size_t i = 0; i < ALD_COUNT(original); i++)
         desk_line(ctl, letter, original[i][0], original[i][1]);
+    desk_headers(ctl, letter);
+    for (size_t i = 0; i < ALD_COUNT(content); i++)
+        desk_line(ctl, letter, content[i][0], content[i][1]);
     desk_attempts(ctl, letter);
 }
 

@@ -26,11 +26,13 @@ static void feed_print(struct ctl *ctl, struct ald_json event)
     char word[64];
     char at[PICK_TIME_MAX];
     char state[33];
+    char source[PICK_SOURCE_MAX];
     struct ald_buf said;
     (void)pick_word(event, "/state", state, sizeof state);
     ald_buf_printf(&ctl->out, "%s  ", pick_time(event, "/published_ms", at));
     tone_write(&ctl->out, CTL_SAFE(state), ctl_tone(state), ctl->color);
-    ald_buf_printf(&ctl->out, " by %s", CTL_SAFE(pick_word(event, "/source", word, sizeof word)));
+    if (pick_source(event, source)[0] != '\0')
+        ald_buf_printf(&ctl->out, " by %s", CTL_SAFE(source));
     ald_buf_printf(&ctl->out, "  task %s", CTL_SAFE(pick_word(event, "/task", word, sizeof word)));
     ald_buf_printf(&ctl->out, "  %s", CTL_SAFE(pick_word(event, "/provider", word, sizeof word)));
     ald_buf_printf(&ctl->out, " %s  ",

@@ -11,6 +11,16 @@
 
 enum { LOCAL_SETTINGS_MAX = 1 << 20 };
 
+/* Callbacks for a provider that nobody described would all be refused. */
+static int local_check_default(const struct ald_settings *settings, const ald_profiles_t *profiles)
+{
+    const char *name = settings->gateway.default_provider;
+    if (name[0] == '\0' || ald_profiles_find(profiles, name) != NULL)
+        return CTL_OK;
+    ctl_say("gateway.default_provider is \"%s\", and there is no such provider.", CTL_SAFE(name));
+    return CTL_CONFIG;
+}
+
 /* Profiles without their secrets: whoever checks need not have them. */
 static int local_check_profiles(const struct ald_settings *settings, size_t *count)
 {
@@ -18,13 +28,16 @@ static int local_check_profiles(const struct ald_settings *settings, size_t *cou
     ald_profiles_t *profiles = NULL;
     ald_errors_init(&errors);
     enum ald_rc rc = ald_profiles_load(settings->providers, false, &errors, &profiles);
-    if (rc == ALD_OK)
+    int code = rc == ALD_OK ? CTL_OK : CTL_CONFIG;
+    if (rc == ALD_OK) {
         *count = ald_profiles_count(profiles);
-    else
+        code = local_check_default(settings, profiles);
+    } else {
         (void)fputs(ald_errors_text(&errors), stderr);
+    }
     ald_profiles_destroy(&profiles);
     ald_errors_free(&errors);
-    return rc == ALD_OK ? CTL_OK : CTL_CONFIG;
+    return code;
 }
 
 int local_config_check(struct ctl *ctl, const struct args *args)
@@ -36,7 +49,7 @@ int local_config_check(struct ctl *ctl, const struct args *args)
         return code;
     code = local_check_profiles(&settings, &profiles);
     if (code == CTL_OK && !args_has(args, ARG_QUIET))
-        ald_buf_printf(&ctl->out, "%s: good, with %zu provider%s\n",
+        ald_buf_printf(&ctl->out, "%s: good, with %zu provider%s; secrets were not looked up\n",
                        settings.file[0] ? settings.file : "defaults, without a file", profiles,
                        profiles == 1 ? "" : "s");
     ald_settings_free(&settings);

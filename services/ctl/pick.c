@@ -49,6 +49,15 @@ const char *pick_time(struct ald_json object, const char *pointer, char out[PICK
     return out;
 }
 
+const char *pick_source(struct ald_json object, char out[PICK_SOURCE_MAX])
+{
+    struct ald_json state = ald_json_find(object, "/state");
+    out[0] = '\0';
+    if (!ald_json_is(state, "expired") && !ald_json_is(state, "cancelled"))
+        (void)pick_word(object, "/source", out, PICK_SOURCE_MAX);
+    return out;
+}
+
 void pick_line(struct ald_json value, struct ald_buf *out)
 {
     for (size_t i = 0; i < value.raw.len; i++) {

@@ -299,12 +299,14 @@ static int state_backup_to(struct ctl *ctl, const char *dir)
     free(body);
     if (code != CTL_OK)
         return code;
-    if (ctl_json(ctl)) {
-        pick_line(answer, &ctl->out);
-        return CTL_OK;
+    if (pick_word(answer, "/detail", text, sizeof text)[0] != '\0') { /* why there is no copy */
+        ctl_say("%s", CTL_SAFE(text));
+        return CTL_FAILED;
     }
-    ctl_line(ctl, "copied to", pick_word(answer, "/dir", text, sizeof text), TONE_PLAIN);
-    ctl_line(ctl, "", pick_word(answer, "/detail", text, sizeof text), TONE_PLAIN);
+    if (ctl_json(ctl))
+        pick_line(answer, &ctl->out);
+    else
+        ctl_line(ctl, "copied to", pick_word(answer, "/dir", text, sizeof text), TONE_PLAIN);
     return CTL_OK;
 }
 

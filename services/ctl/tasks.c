@@ -81,10 +81,10 @@ static void task_time(struct ctl *ctl, struct ald_json task, const char *name, c
 static void task_state_line(struct ctl *ctl, struct ald_json task)
 {
     char state[33];
-    char source[33];
+    char source[PICK_SOURCE_MAX];
     char text[80];
     (void)pick_word(task, "/state", state, sizeof state);
-    (void)pick_word(task, "/source", source, sizeof source);
+    (void)pick_source(task, source);
     (void)snprintf(text, sizeof text, "%s%s%s", state, source[0] ? ", by " : "", source);
     ctl_line(ctl, "state", text, ctl_tone(state));
 }
@@ -179,8 +179,9 @@ int task_submit(struct ctl *ctl, const struct args *args)
 {
     (void)ctl;
     (void)args;
-    ctl_say("Submitting through aldaba is not in this version. Use 'aldaba reserve PROVIDER', give "
-            "its callback URL to the provider when you submit, then 'aldaba attach TASK ID'.");
+    ctl_say(
+        "Submitting through aldaba is not in this version. Use 'aldaba reserve PROVIDER', give "
+        "its callback URL to the provider when you submit, then 'aldaba attach TASK PROVIDER_ID'.");
     return CTL_FAILED;
 }
 
@@ -260,10 +261,11 @@ static void task_row(struct ald_json task, table_t *table)
     char word[TABLE_CELL_MAX + 1];
     char at[PICK_TIME_MAX];
     char state[33];
+    char source[PICK_SOURCE_MAX];
     (void)pick_word(task, "/state", state, sizeof state);
     table_put_str(table, pick_word(task, "/id", word, sizeof word), TONE_PLAIN);
     table_put_str(table, state, ctl_tone(state));
-    table_put_str(table, pick_word(task, "/source", word, sizeof word), TONE_PLAIN);
+    table_put_str(table, pick_source(task, source), TONE_PLAIN);
     table_put_str(table, pick_word(task, "/provider", word, sizeof word), TONE_PLAIN);
     table_put_str(table, pick_word(task, "/provider_id", word, sizeof word), TONE_PLAIN);
     table_put_str(table, pick_word(task, "/key", word, sizeof word), TONE_PLAIN);
