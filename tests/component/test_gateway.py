@@ -517,14 +517,19 @@ def test_intake_memory_is_bounded():
 
 def test_numbers_rise_over_restarts():
     with welcomed() as (gate, tracker):
+        def lives():
+            return len({hello["instance"] for hello in tracker.hellos})
+
         for life in range(3):
+            until(lambda: lives() == life + 1, SOON_S, "no hello")
             assert gate.public.get(url(life + 1)).status == 200
+            until(lambda: len(tracker.items) == life + 1, SOON_S, "not delivered")
             gate.daemon.kill9()
             gate.start()
+        until(lambda: lives() == 4, SOON_S, "no hello")
         numbers = [item["num"] for item in tracker.items]
         assert numbers == sorted(set(numbers)) and len(numbers) == 3
         assert len({hello["sender"] for hello in tracker.hellos}) == 1
-        assert len({hello["instance"] for hello in tracker.hellos}) == 4
 
 
 def test_sigterm_drains_the_spool_or_says_where_it_lies():
@@ -926,7 +931,8 @@ def test_many_at_once_without_growth():
         crowd(1)
         fds, threads = gate.daemon.fds(), gate.daemon.threads()
         crowd(100_000)
-        assert len(tracker.items) == 1600 == len({item["num"] for item in tracker.items})
+        until(lambda: len({item["num"] for item in tracker.items}) == 1600, 60,
+              lambda: f"{len(tracker.items)} of 1600 delivered")  # late ones come by the spool
         assert gate.daemon.threads() == threads
         until(lambda: gate.daemon.fds() <= fds + 2, SOON_S, "descriptors leak")
         assert max(len([h for h in tracker.heads if h["batch"] == head["batch"]])
