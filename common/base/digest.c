@@ -5,11 +5,23 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <pthread.h>
 #include <sys/random.h>
+
+/* Looked up once: EVP_sha256() stands for a search among the library's providers at each use. */
+static pthread_once_t digest_once = PTHREAD_ONCE_INIT;
+static EVP_MD *digest_sha256;
+
+static void digest_find(void)
+{
+    digest_sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    ALD_ASSERT(digest_sha256 != NULL);
+}
 
 void ald_sha256(struct ald_span bytes, uint8_t out[32])
 {
-    ALD_ASSERT(EVP_Digest(bytes.data, bytes.len, out, NULL, EVP_sha256(), NULL) == 1);
+    ALD_ASSERT(pthread_once(&digest_once, digest_find) == 0);
+    ALD_ASSERT(EVP_Digest(bytes.data, bytes.len, out, NULL, digest_sha256, NULL) == 1);
 }
 
 void ald_sha256_hex(struct ald_span bytes, char out[65])

@@ -142,6 +142,8 @@ static int courier_read(zloop_t *loop, zsock_t *sock, void *arg)
         zmsg_destroy(&msg);
     }
     ald_courier_flush(self);
+    if (self->options.on_round)
+        self->options.on_round(self->options.self);
     return 0;
 }
 

@@ -43,6 +43,8 @@ struct ald_courier_options {
     void (*on_head)(void *self, struct msg_batch *head);
     /* A welcome came; may be NULL. fresh: a run of the receiver not met before. */
     void (*on_welcome)(void *self, const struct msg_welcome *welcome, bool fresh);
+    /* All that had come was handed on, and the next batch has left; may be NULL. */
+    void (*on_round)(void *self);
 };
 
 /* Open, connect and join the loop. ALD_OK: *out is the caller's; else err says why. */

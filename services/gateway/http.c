@@ -31,6 +31,8 @@ struct http_worker {
     pthread_mutex_t lock;
     int64_t until_ms; /* monotonic; 0 = it does not read */
     void *own;
+    struct http_head head; /* these two are not on the stack, whose pages would all be touched */
+    char piece[HTTP_PIECE];
 };
 
 struct http {
@@ -81,12 +83,11 @@ static void http_watch(struct http_worker *worker, int64_t until_ms)
 static enum ald_rc http_read_chunked(http_exchange_t *self, const struct http_sink *sink,
                                      int64_t until_ms)
 {
-    char piece[HTTP_PIECE];
     size_t total = 0;
     for (;;) {
-        if (sink->hold && !sink->hold(sink->self, sizeof piece))
+        if (sink->hold && !sink->hold(sink->self, HTTP_PIECE))
             return ALD_FULL;
-        int n = mg_read(self->connection, piece, sizeof piece);
+        int n = mg_read(self->connection, self->worker->piece, HTTP_PIECE);
         if (n < 0 || ald_clock_now().mono_ms >= until_ms)
             return ALD_CLOSED;
         if (n == 0)
@@ -94,17 +95,17 @@ static enum ald_rc http_read_chunked(http_exchange_t *self, const struct http_si
         total += (size_t)n;
         if (total > sink->max)
             return ALD_TOOBIG;
-        ald_buf_put(sink->body, piece, (size_t)n);
+        ald_buf_put(sink->body, self->worker->piece, (size_t)n);
     }
 }
 
 static enum ald_rc http_read_declared(http_exchange_t *self, const struct http_sink *sink,
                                       int64_t until_ms)
 {
-    char piece[HTTP_PIECE];
+    char *piece = self->worker->piece;
     size_t left = self->declared;
     while (left > 0) {
-        int n = mg_read(self->connection, piece, left < sizeof piece ? left : sizeof piece);
+        int n = mg_read(self->connection, piece, left < HTTP_PIECE ? left : (size_t)HTTP_PIECE);
         if (n <= 0 || (size_t)n > left)
             return ALD_CLOSED;
         left -= (size_t)n;
@@ -148,12 +149,11 @@ enum ald_rc http_read(http_exchange_t *self, const struct http_sink *sink)
  * the client might never see why it was refused. */
 static void http_linger(http_exchange_t *self)
 {
-    char piece[HTTP_PIECE];
     size_t total = 0;
     int64_t until_ms = ald_clock_now().mono_ms + HTTP_LINGER_MS;
     http_watch(self->worker, until_ms);
     while (total < HTTP_LINGER_BYTES && ald_clock_now().mono_ms < until_ms) {
-        int n = mg_read(self->connection, piece, sizeof piece);
+        int n = mg_read(self->connection, self->worker->piece, HTTP_PIECE);
         if (n <= 0)
             break;
         total += (size_t)n;
@@ -200,20 +200,20 @@ enum ald_rc http_answer(http_exchange_t *self, unsigned status, const char *extr
         connection = "Connection: close\r\n";
     else if (self->keep_alive_asked)
         connection = "Connection: keep-alive\r\n";
-    struct http_head head;
-    http_head_begin(&head, status);
-    http_head_put(&head, extra);
-    http_head_put(&head, connection);
-    http_head_length(&head, body.len);
-    http_head_put(&head, "\r\n");
+    struct http_head *head = &self->worker->head;
+    http_head_begin(head, status);
+    http_head_put(head, extra);
+    http_head_put(head, connection);
+    http_head_length(head, body.len);
+    http_head_put(head, "\r\n");
     if (self->head_only)
         body.len = 0;
-    if (body.len > 0 && body.len <= sizeof head.text - head.len) { /* in one call */
-        memcpy(head.text + head.len, body.data, body.len);
-        head.len += body.len;
+    if (body.len > 0 && body.len <= sizeof head->text - head->len) { /* in one call */
+        memcpy(head->text + head->len, body.data, body.len);
+        head->len += body.len;
         body.len = 0;
     }
-    enum ald_rc rc = http_put(self, head.text, head.len);
+    enum ald_rc rc = http_put(self, head->text, head->len);
     return rc == ALD_OK ? http_put(self, body.data, body.len) : rc;
 }
 
@@ -222,11 +222,11 @@ enum ald_rc http_begin(http_exchange_t *self, unsigned status, const char *extra
     ALD_ASSERT(!self->answered && !self->cut);
     self->answered = true;
     self->read = false; /* the end of the connection is the end of the answer */
-    struct http_head head;
-    http_head_begin(&head, status);
-    http_head_put(&head, extra);
-    http_head_put(&head, "Connection: close\r\n\r\n");
-    return http_put(self, head.text, head.len);
+    struct http_head *head = &self->worker->head;
+    http_head_begin(head, status);
+    http_head_put(head, extra);
+    http_head_put(head, "Connection: close\r\n\r\n");
+    return http_put(self, head->text, head->len);
 }
 
 enum ald_rc http_write(http_exchange_t *self, struct ald_span bytes)

@@ -13,13 +13,15 @@
 #include "common/base/log.h"
 #include "common/net/window.h"
 #include "proto/channels.h"
+#include "services/gateway/hints.h"
 #include "services/gateway/ledger.h"
 
 enum {
     POST_TICK_MS = 10,
     POST_WAVES = 16,
     POST_RANGE = 20000, /* numbers taken from the spool at once */
-    POST_SETTLED = 1    /* mark in the window */
+    POST_HINT_MAX = 4096,
+    POST_SETTLED = 1 /* mark in the window */
 };
 
 struct post_range {
@@ -32,6 +34,7 @@ struct post {
     zloop_t *loop;
     ald_courier_t *courier;
     drain_t *drain;
+    hints_t *hints;
     int event; /* eventfd: wakes the loop */
     int timer;
 
@@ -87,6 +90,11 @@ uint64_t post_number(post_t *self)
         num = self->range.next++;
     (void)pthread_mutex_unlock(&self->lock);
     return num;
+}
+
+void post_hint(post_t *self, const char *provider, uint64_t task, unsigned attempt)
+{
+    hints_add(self->hints, provider, task, attempt);
 }
 
 static void post_kick(post_t *self)
@@ -218,10 +226,14 @@ static void post_settled(void *arg, void *tag, const struct msg_ack *ack)
     if (!self->gathered) { /* what has gathered rides in the batch that the courier sends next */
         self->gathered = true;
         post_gather(self);
-        post_kick(self);
     }
     if (!tag || tag == drain_tag(self->drain)) {
         drain_acked(self->drain, ack, ald_clock_now().mono_ms);
+        return;
+    }
+    if (hints_owns(self->hints, tag)) {
+        hints_told(self->hints, tag);
+        post_mark(self, ack->num);
         return;
     }
     self->waiting--;
@@ -236,6 +248,11 @@ static void post_late(void *arg, uint64_t num, void *tag)
         drain_late(self->drain, num, ald_clock_now().mono_ms);
         return;
     }
+    if (hints_owns(self->hints, tag)) {
+        hints_untold(self->hints, tag, ald_clock_now().mono_ms);
+        post_mark(self, num);
+        return;
+    }
     if (self->late_count == self->late_cap) {
         self->late_cap = self->late_cap == 0 ? 256 : self->late_cap * 2;
         self->late = realloc(self->late, self->late_cap * sizeof self->late[0]);
@@ -244,6 +261,29 @@ static void post_late(void *arg, uint64_t num, void *tag)
     self->late[self->late_count++] = tag;
     if (self->late_count == 1)
         post_kick(self);
+}
+
+/* Tell of callbacks that were turned away, once the tracker listens. */
+static void post_tell_hints(post_t *self, struct ald_now now)
+{
+    struct ald_buf bytes;
+    struct msg_callback hint;
+    void *tag = NULL;
+    if (!hints_due(self->hints, now.mono_ms) || !post_welcomed(self))
+        return;
+    ald_buf_init(&bytes, POST_HINT_MAX);
+    for (uint64_t num = 0; hints_due(self->hints, now.mono_ms) && (num = post_number(self)) != 0;) {
+        bool taken = hints_take(self->hints, num, now.wall_ms, &hint, &tag);
+        ald_buf_reset(&bytes);
+        if (taken && (ald_wire_encode(&MSG_CALLBACK, &hint, &bytes) != ALD_OK ||
+                      ald_courier_add(self->courier, num, ald_buf_span(&bytes), tag) != ALD_OK)) {
+            hints_told(self->hints, tag); /* can't be; and it is a hint only */
+            taken = false;
+        }
+        if (!taken)
+            post_mark(self, num);
+    }
+    ald_buf_free(&bytes);
 }
 
 static void post_spool(post_t *self, int64_t now_wall_ms)
@@ -307,6 +347,11 @@ static void post_turn(post_t *self)
         post_kick(self);
 }
 
+static void post_round(void *arg)
+{
+    post_turn(arg);
+}
+
 static int post_event(zloop_t *loop, zmq_pollitem_t *item, void *arg)
 {
     (void)loop;
@@ -325,6 +370,7 @@ static int post_tick(zloop_t *loop, int timer, void *arg)
     post_t *self = arg;
     struct ald_now now = ald_clock_now();
     drain_turn(self->drain, now.wall_ms, now.mono_ms);
+    post_tell_hints(self, now);
     post_turn(self);
     return 0;
 }
@@ -352,7 +398,8 @@ static enum ald_rc post_open(post_t *self, struct ald_err *err)
                                                 .on_settled = post_settled,
                                                 .on_late = post_late,
                                                 .on_head = post_head,
-                                                .on_welcome = post_welcome};
+                                                .on_welcome = post_welcome,
+                                                .on_round = post_round};
     return ald_courier_new(self->loop, &options, &self->courier, err);
 }
 
@@ -365,6 +412,7 @@ enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t *
     self->options = *options;
     self->loop = loop;
     self->drain = options->drain;
+    self->hints = hints_new();
     self->last = &self->first;
     self->timer = -1;
     (void)pthread_mutex_init(&self->lock, NULL);
@@ -408,6 +456,7 @@ void post_destroy(post_t **self_p)
         (void)zloop_timer_end(self->loop, self->timer);
     }
     ald_courier_destroy(&self->courier);
+    hints_destroy(&self->hints);
     close(self->event);
     (void)pthread_mutex_destroy(&self->lock);
     ald_window_free(&self->window);

@@ -1,7 +1,8 @@
-"""What the benchmark measures with: processes, wrk, the disk, and tasks registered by the thousand."""
+"""What the benchmark measures with: processes, wrk, the disk, tasks registered by the thousand."""
 import os
 import random
 import re
+import resource
 import subprocess
 import time
 
@@ -71,13 +72,18 @@ class Shot:
 
 
 def shoot(url, ids, first, count, connections, seconds, threads=2):
-    """Run wrk over ids [first, first + count) of the file; it ends when they or the time are over."""
+    """Run wrk over ids [first, first + count) of the file, until they or the time are over."""
     argv = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s",
             "-s", os.path.join(HERE, "callbacks.lua"), url, "--",
             ids, str(first), str(count), str(threads)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=seconds + 60, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stdout + done.stderr
-    return Shot(done.stdout)
+    shot = Shot(done.stdout)
+    shot.spent = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+                  after.ru_nvcsw - before.ru_nvcsw, after.ru_nivcsw - before.ru_nivcsw)
+    return shot
 
 
 def write_ids(path, first, count, seed=1):

@@ -106,7 +106,8 @@ class Bench:
         whole = applied + twice == got["received"]
         if shot.bad or shot.lost or not whole or got["received"] > answered + connections \
                 or twice > connections:
-            self.faults.append(f"books {got}, answered {answered}, bad {shot.bad}, lost {shot.lost}")
+            self.faults.append(f"books {got}, answered {answered}, bad {shot.bad},"
+                               f" lost {shot.lost}")
         shot.proof = f"200s {answered}, applied {applied}, duplicates {twice}"
 
     def audit(self):
@@ -134,7 +135,8 @@ def pair(bench, connections):
               f" aldaba {shot.rate:8.0f}/s, ratio {ratios[-1]:.3f};"
               f" p50 {shot.p50_ms:.2f} ms, p99 {shot.p99_ms:.2f} ms, max {shot.max_ms:.1f} ms;"
               f" {shot.proof}; registered {registered:.0f}/s", flush=True)
-        rows(spent, shot.requests, {"empty": (empty_cpu, empty.requests)})
+        rows({"empty": empty_cpu, "its wrk": empty.spent}, empty)
+        rows({**spent, "wrk": shot.spent}, shot)
     ratio = statistics.median(ratios)
     p99 = statistics.median(shot.p99_ms for shot in shots)
     floor, aim = WANTED.get(connections, (0, 0))
@@ -143,11 +145,15 @@ def pair(bench, connections):
           f" {statistics.median(shot.p99_ms for shot in empties):.2f} ms\n", flush=True)
 
 
-def rows(spent, requests, more):
-    parts = {name: (cost, requests) for name, cost in spent.items()}
-    for name, ((cpu, waits, others), count) in {**more, **parts}.items():
-        print(f"      {name:8} {cpu * 1e6 / count:6.1f} us CPU, {waits / count:5.2f} waits,"
-              f" {others / count:5.2f} preemptions a request")
+def rows(spent, shot):
+    """Of each process, and in a last line how much of all processors they had together."""
+    for name, (cpu, waits, others) in spent.items():
+        print(f"      {name:8} {cpu * 1e6 / shot.requests:6.1f} us CPU,"
+              f" {waits / shot.requests:5.2f} waits,"
+              f" {others / shot.requests:5.2f} preemptions a request")
+    total = sum(cost[0] for cost in spent.values())
+    print(f"      together {total * 1e6 / shot.requests:6.1f} us CPU,"
+          f" {total / shot.seconds / os.cpu_count():.0%} of all processors")
 
 
 def flat(bench):
@@ -172,13 +178,14 @@ def flat(bench):
     shot, spent = bench.callbacks(total, 64, 600)
     over.set()
     watch.join()
-    first, last = tenth_rate(samples, 0, total * 0.09), tenth_rate(samples, total * 0.9, total * 0.99)
+    first = tenth_rate(samples, 0, total * 0.09)
+    last = tenth_rate(samples, total * 0.9, total * 0.99)
     print(f"{total} tasks, called back in random order at 64 connections: {shot.rate:.0f}/s,"
           f" p50 {shot.p50_ms:.2f} ms, p99 {shot.p99_ms:.2f} ms, max {shot.max_ms:.1f} ms;"
           f" {shot.proof}; registered {registered:.0f}/s")
     tenths = (tenth_rate(samples, total * i / 10, total * (i + 0.9) / 10) for i in range(10))
     print(f"      by tenths: {' '.join(f'{rate:.0f}' for rate in tenths)} a second")
-    rows(spent, shot.requests, {})
+    rows({**spent, "wrk": shot.spent}, shot)
     print(f"      last tenth to first {last / first:.2f} (wanted {WANTED_FLAT});"
           f" all to a store of {few} tasks ({small.rate:.0f}/s) {shot.rate / small.rate:.2f}\n",
           flush=True)
@@ -210,6 +217,7 @@ def arguments():
     parser.add_argument("--wrk-threads", type=int, default=2)
     args = parser.parse_args()
     args.settings = {}
+    args.bin, args.dir = os.path.abspath(args.bin), os.path.abspath(args.dir)
     return args
 
 
