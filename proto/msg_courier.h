@@ -75,7 +75,8 @@ struct msg_callback {
     uint64_t task;            /* from a genuine token, 0 = none */
     uint64_t attempt;         /* from the token */
     char proof[ALD_WORD_MAX]; /* what the door proved: auth token id none */
-    char fault[ALD_WORD_MAX]; /* "" or why it can't be read: malformed oversized unauthenticated */
+    char fault[ALD_WORD_MAX]; /* "" or why it can't be read: malformed oversized
+                               * unauthenticated unstored */
     char detail[ALD_TEXT_MAX];
     char method[ALD_WORD_MAX];
     char path[ALD_TEXT_MAX]; /* with {token} in place of the token */

@@ -128,7 +128,15 @@ static void door_stored(http_exchange_t *exchange, enum ledger_count where)
     ledger_add(rc == ALD_OK ? LEDGER_ANSWERED : LEDGER_UNANSWERED);
 }
 
-static void door_answer(const struct door *self, http_exchange_t *exchange, enum item_end end)
+/* The provider may not call again: what we know of it is the task, and that must be asked about. */
+static void door_turned_away(const struct door *self, const struct intake_route *route)
+{
+    if (route->genuine)
+        post_hint(self->post, route->provider, route->task, route->attempt);
+}
+
+static void door_answer(const struct door *self, const struct intake_route *route,
+                        http_exchange_t *exchange, enum item_end end)
 {
     switch (end) {
     case ITEM_ACKNOWLEDGED:
@@ -138,14 +146,26 @@ static void door_answer(const struct door *self, http_exchange_t *exchange, enum
         door_stored(exchange, LEDGER_SPOOLED);
         return;
     case ITEM_TOOBIG:
+        door_turned_away(self, route);
         door_too_large(exchange);
         return;
     case ITEM_WAITS:
     case ITEM_REFUSED:
     case ITEM_FORGOTTEN:
+        door_turned_away(self, route);
         door_unavailable(self, exchange);
         return;
     }
+}
+
+/* Told for the sake of the task's next poll: the sender gets its 413 anyhow. */
+static void door_oversized(const struct door *self, struct door_worker *worker,
+                           const struct intake_route *route, http_exchange_t *exchange)
+{
+    enum item_end end = door_store(self, worker);
+    if (end != ITEM_ACKNOWLEDGED && end != ITEM_SPOOLED)
+        door_turned_away(self, route);
+    door_too_large(exchange);
 }
 
 static void door_callback(const struct door *self, struct door_worker *worker,
@@ -159,6 +179,7 @@ static void door_callback(const struct door *self, struct door_worker *worker,
         return;
     }
     if (rc == ALD_FULL) {
+        door_turned_away(self, route);
         door_unavailable(self, exchange);
         return;
     }
@@ -167,9 +188,9 @@ static void door_callback(const struct door *self, struct door_worker *worker,
     bool whole = rc == ALD_OK && request->query.len <= ALD_QUERY_MAX;
     bool store = intake_message(&self->rules, route, request, whole ? &body : NULL,
                                 ald_clock_now().wall_ms, &worker->work, &worker->callback);
-    if (!whole) {
-        if (store) /* told for the sake of the task's next poll: the sender gets its 413 anyhow */
-            (void)door_store(self, worker);
+    if (!whole && store) {
+        door_oversized(self, worker, route, exchange);
+    } else if (!whole) {
         door_too_large(exchange);
     } else if (!store) {
         ledger_add(LEDGER_UNREADABLE);
@@ -177,7 +198,7 @@ static void door_callback(const struct door *self, struct door_worker *worker,
     } else {
         enum item_end end = door_store(self, worker);
         door_clear(worker); /* before the answer, which may bring the next body at once */
-        door_answer(self, exchange, end);
+        door_answer(self, route, exchange, end);
     }
 }
 

@@ -35,6 +35,9 @@ uint64_t post_number(post_t *self);
 /* Hand the item over and wait for its end. Its bytes must stay until this returns. */
 enum item_end post_deliver(post_t *self, struct item *item);
 
+/* A callback that a genuine token named was stored nowhere: the tracker is to hear of the task. */
+void post_hint(post_t *self, const char *provider, uint64_t task, unsigned attempt);
+
 /* ---- the loop ---- */
 
 struct post_options {

@@ -33,7 +33,7 @@ static void arrival_dead(struct arrival_decision *out, enum ald_reason reason, c
 static void arrival_fault(const struct arrival_facts *facts, struct arrival_decision *out)
 {
     const char *fault = facts->message->fault;
-    if (strcmp(fault, "oversized") == 0) {
+    if (strcmp(fault, "oversized") == 0 || strcmp(fault, "unstored") == 0) {
         out->disposition =
             facts->task == ARRIVAL_TASK_OPEN ? ALD_DISP_PROGRESS : ALD_DISP_DUPLICATE;
         out->hint = facts->task == ARRIVAL_TASK_OPEN;

@@ -512,7 +512,37 @@ def test_intake_memory_is_bounded():
         assert gate.public.request("POST", url(1), b"x" * (2 << 20)).status == 503
         for task in range(2, 8):
             assert gate.public.request("POST", url(task), b"x" * 900_000).status == 200
-        assert tracker.tasks() == list(range(2, 8))
+        stored = [int(item["task"]) for item in tracker.items if not item.get("fault")]
+        assert stored == list(range(2, 8))
+
+
+def hints(tracker):
+    return [(item["provider"], item["task"], item["attempt"], item["proof"])
+            for item in tracker.items if item.get("fault") == "unstored"]
+
+
+def test_what_was_turned_away_is_told_to_the_tracker():
+    """Rule 21: the task of a 503, once, as soon as the tracker listens; nothing of a stranger's."""
+    with welcomed(gateway={"spool_max": "1MiB", "intake_memory": "1MiB", "max_body": "1MiB"},
+                  providers={"two": {"callback": {"max_body": "4MiB"}}}) as (gate, tracker):
+        assert gate.public.request("POST", url(1), b"x" * (2 << 20)).status == 503
+        until(lambda: hints(tracker), SOON_S, "the tracker hears nothing")
+        gate.gone(tracker)
+        big = b"x" * 600_000
+        until(lambda: gate.public.request("POST", url(2), big).status == 503, SOON_S,
+              "the spool has no bound")
+        for task in (3, 3, 4):
+            assert gate.public.request("POST", url(task), big).status == 503
+        assert gate.public.request("POST", "/callback/wan?id=9&code=x", big).status == 503
+        assert len(hints(tracker)) == 1
+        again = gate.tracker(instance="T2")
+        again.judge = lambda item: None  # silent: what it has not acknowledged is told again
+        told = {("two", str(task), 1, "token") for task in (2, 3, 4)}
+        until(lambda: set(hints(again)) == told, SOON_S, "the tracker hears nothing")
+        again.judge = lambda item: "progress"
+        until(lambda: gate.metrics_of("aldaba_gateway_hints_total")["told"] == 4, SOON_S,
+              lambda: f"{again.items} {gate.metrics_of('aldaba_gateway_hints_total')}"[-900:])
+        assert set(hints(again)) == told
 
 
 def test_numbers_rise_over_restarts():

@@ -761,6 +761,26 @@ def test_rule_21_answers_while_we_are_broken():
               "it refuses for ever")
 
 
+def test_rule_21_what_was_turned_away_is_asked_for():
+    """A provider that does not call again after a 503: the gateway tells the tracker which task."""
+    settings = {"gateway": {"spool_max": "1MiB", "ack_min": "50ms"}}
+    with House(profile=CALM, settings=settings) as house:
+        house.start()
+        noisy, turned_away = token_task(house), token_task(house, solve=0)
+        house.tracker.kill9()
+        big = f"id={noisy[1]}&code=".encode() + b"c" * 200_000
+        until(lambda: house.public.request("POST", noisy[2], big).status == 503, SOON_S,
+              "the spool has no bound")
+        answer = house.public.request("POST", turned_away[2], b"code=" + b"c" * 200_000)
+        assert answer.status == 503
+        assert any(value >= 2 for name, value in house.metrics().items()
+                   if name.startswith("aldaba_gateway_hints_total") and "remembered" in name)
+        house.tracker.start()
+        house.until_serving()
+        assert house.ended(turned_away[0], 15)["source"] == "poll"
+        assert house.aldaba("audit").returncode == 0
+
+
 # ---- 23: secrets are not in what is kept ----
 
 

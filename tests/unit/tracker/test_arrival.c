@@ -328,6 +328,8 @@ static void test_faults(void **state)
         {"unauthenticated", ARRIVAL_TASK_OPEN, ALD_DISP_DEAD, ALD_REASON_UNAUTHENTICATED, false},
         {"oversized", ARRIVAL_TASK_OPEN, ALD_DISP_PROGRESS, 0, true},
         {"oversized", ARRIVAL_TASK_ENDED, ALD_DISP_DUPLICATE, 0, false},
+        {"unstored", ARRIVAL_TASK_OPEN, ALD_DISP_PROGRESS, 0, true},
+        {"unstored", ARRIVAL_TASK_ENDED, ALD_DISP_DUPLICATE, 0, false},
         {"a word of tomorrow", ARRIVAL_TASK_OPEN, ALD_DISP_DEAD, ALD_REASON_MALFORMED, true},
     };
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
