@@ -27,7 +27,7 @@ def reason_to_skip():
     if absent:
         return f"not in $ALDABA_BIN: {', '.join(absent)}"
     if sanitized():
-        return "the programs are built with a sanitizer: set ALDABA_FAULT_BIN to a release build"
+        return "the programs are built with a sanitizer: set ALDABA_SYSTEM_BIN to a release build"
     return None
 
 

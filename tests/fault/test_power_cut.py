@@ -42,7 +42,7 @@ def test_tracker():
         ledger = Ledger()
         knockers = []
         for _ in range(20):
-            knocker = Knocker(house, ledger, 60, pause_s=0.002)
+            knocker = Knocker(house, ledger, 40, pause_s=0.002)
             knockers.append(knocker)
             with knocker:
                 passes(luck.uniform(0.02, 0.3))
@@ -53,7 +53,7 @@ def test_tracker():
         for knocker in knockers:
             knock_all(house, knocker)
         verdict = settle(house, ledger).demand()
-        assert verdict.sources == {"callback": 20 * 60}, verdict
+        assert verdict.sources == {"callback": 20 * 40}, verdict
 
 
 def test_gateway_spool():
@@ -63,7 +63,7 @@ def test_gateway_spool():
     with house, disk:
         house.start()
         ledger = Ledger()
-        knockers = [Knocker(house, ledger, 60, pause_s=0.001) for _ in range(10)]
+        knockers = [Knocker(house, ledger, 40, pause_s=0.001) for _ in range(10)]
         for turn, knocker in enumerate(knockers):
             house.tracker.pause()
             with knocker:
@@ -81,7 +81,7 @@ def test_gateway_spool():
         for knocker in knockers:
             knock_all(house, knocker)
         verdict = settle(house, ledger).demand()
-        assert verdict.sources == {"callback": 10 * 60}, verdict
+        assert verdict.sources == {"callback": 10 * 40}, verdict
 
 
 def test_dlq():
