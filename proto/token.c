@@ -26,6 +26,13 @@ static bool keys_have(const struct ald_keys *keys, uint8_t id)
     return false;
 }
 
+/* What a file holds whose bytes never reached the disk: a key that everybody knows. */
+static bool keys_blank(const uint8_t *key)
+{
+    static const uint8_t blank[ALD_KEY_RECORD - 1];
+    return memcmp(key, blank, sizeof blank) == 0;
+}
+
 enum ald_rc ald_keys_load(struct ald_keys *keys, struct ald_span blob)
 {
     *keys = (struct ald_keys){.count = 0};
@@ -34,7 +41,7 @@ enum ald_rc ald_keys_load(struct ald_keys *keys, struct ald_span blob)
         return ALD_INVALID;
     for (size_t i = 0; i < count; i++) {
         const uint8_t *record = blob.data + i * ALD_KEY_RECORD;
-        if (keys_have(keys, record[0])) {
+        if (keys_have(keys, record[0]) || keys_blank(record + 1)) {
             keys->count = 0;
             return ALD_INVALID;
         }

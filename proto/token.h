@@ -26,7 +26,8 @@ struct ald_keys {
     uint8_t record[ALD_KEYS_MAX][ALD_KEY_RECORD];
 };
 
-/* Read a key blob. ALD_INVALID: empty, not whole records, too many, or a key id twice. */
+/* Read a key blob. ALD_INVALID: empty, not whole records, too many, a key id twice, or a key
+ * that is all zeros. */
 ALD_NODISCARD enum ald_rc ald_keys_load(struct ald_keys *keys, struct ald_span blob);
 
 /* Make one new random record at the front of keys (dropping the last when full). */

@@ -88,14 +88,25 @@ static enum ald_rc shelf_load_fact(shelf_t *self, const char *name, int64_t *out
     return rc == ALD_NOTFOUND ? ALD_OK : rc;
 }
 
-/* True when the file may have forgotten numbers that were given out. A process that opens it again
- * remembers them itself. */
-static bool shelf_behind(const shelf_t *self)
+/* True when the file may have forgotten numbers that were given out. fresh: it holds nothing yet,
+ * which no file does that has a mark. A process that opens it again remembers them itself. */
+static bool shelf_behind(const shelf_t *self, bool fresh)
 {
     struct ald_mark_values values;
     if (self->run[0] != '\0')
         return false;
-    return ald_mark_read(self->mark, &values) != ALD_OK || values.seq > self->now.next;
+    enum ald_rc rc = ald_mark_read(self->mark, &values);
+    if (rc == ALD_OK && (fresh || values.seq > self->now.next))
+        ald_log(ALD_ERROR, "store.behind",
+                "next=%" PRIu64 " mark_next=%" PRIu64
+                " text=\"letters.db is an older copy or was lost: letters are missing, and the "
+                "audit counts them\"",
+                self->now.next, values.seq);
+    else if (rc == ALD_CORRUPT)
+        ald_log(ALD_WARN, "mark.gone",
+                "text=\"letters.db.mark can't be read: whether letters.db is an older copy can't "
+                "be told\"");
+    return rc != ALD_OK || values.seq > self->now.next;
 }
 
 static enum ald_rc shelf_load_sender(shelf_t *self)
@@ -108,7 +119,8 @@ static enum ald_rc shelf_load_sender(shelf_t *self)
     if (rc == ALD_OK)
         ald_text_cut(self->sender, sizeof self->sender, ald_stmt_text(stmt, 0));
     ald_stmt_reset(stmt);
-    if (rc == ALD_OK && !shelf_behind(self))
+    bool behind = shelf_behind(self, rc == ALD_NOTFOUND);
+    if (rc == ALD_OK && !behind)
         return ALD_OK;
     if (rc != ALD_OK && rc != ALD_NOTFOUND)
         return rc;

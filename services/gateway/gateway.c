@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -102,10 +104,28 @@ static void gateway_register(void)
 
 /* ---- start ---- */
 
+/* The keys are kept only once the spool is there. Without it nothing would say that what it held is
+ * lost. */
+static void gateway_miss_spool(const char *folder, const char *keys)
+{
+    char path[ALD_PATH_MAX + 32];
+    struct stat facts;
+    (void)snprintf(path, sizeof path, "%s/spool.db", folder);
+    if (access(keys, F_OK) != 0 || (stat(path, &facts) == 0 && facts.st_size > 0))
+        return;
+    ald_log(ALD_ERROR, "spool.gone",
+            "path=%s text=\"there was a spool here and now it is missing or empty: if it held "
+            "callbacks that were answered 200, they are lost, and their tasks are polled\"",
+            ALD_Q(path));
+}
+
 static enum ald_rc gateway_open(gateway_t *self, struct ald_err *err)
 {
     const struct ald_settings *settings = ald_service_settings(self->service);
     zloop_t *loop = ald_service_loop(self->service);
+    char keys[ALD_PATH_MAX + 32];
+    (void)snprintf(keys, sizeof keys, "%s/callback.keys", settings->gateway.spool);
+    gateway_miss_spool(settings->gateway.spool, keys);
     enum ald_rc rc = peer_rules_load(&settings->gateway.trusted_proxies, &self->peers, err);
     if (rc == ALD_OK)
         rc = api_init(&self->api, settings, err);
@@ -113,8 +133,6 @@ static enum ald_rc gateway_open(gateway_t *self, struct ald_err *err)
         rc = drain_new(settings, ald_service_profiles(self->service), &self->drain, err);
     if (rc != ALD_OK)
         return rc;
-    char keys[ALD_PATH_MAX + 32];
-    (void)snprintf(keys, sizeof keys, "%s/callback.keys", settings->gateway.spool);
     self->keyring = keyring_new(keys);
     const struct post_options options = {.settings = settings,
                                          .instance = ald_service_instance(self->service),

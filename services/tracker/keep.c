@@ -169,7 +169,12 @@ void keep_forget(struct tracker *self)
 static void keep_check_mark(struct tracker *self)
 {
     struct ald_mark_values mark;
-    if (!self->mark || ald_mark_read(self->mark, &mark) != ALD_OK)
+    enum ald_rc rc = self->mark ? ald_mark_read(self->mark, &mark) : ALD_NOTFOUND;
+    if (rc == ALD_CORRUPT || (rc == ALD_NOTFOUND && self->mark && self->vault.last_seq > 0))
+        ald_log(ALD_WARN, "mark.gone",
+                "text=\"tracker.mark is not there or can't be read: whether tracker.db is an older "
+                "copy can't be told\"");
+    if (rc != ALD_OK)
         return;
     ald_idgen_above(&self->ids, mark.last_n);
     bool behind = mark.lane > self->vault.lane ||

@@ -51,6 +51,22 @@ static enum ald_rc keyfile_read(int fd, const char *path, struct ald_keys *keys,
     return ALD_OK;
 }
 
+/* Make the first key. A store that is there has given out URLs of another one. */
+static enum ald_rc keyfile_make(const struct ald_settings *settings, const char *path,
+                                struct ald_keys *keys, struct ald_err *err)
+{
+    char store[PATH_MAX];
+    int n = snprintf(store, sizeof store, "%s/tracker.db", settings->store.data);
+    if (n > 0 && (size_t)n < sizeof store && access(store, F_OK) == 0)
+        ald_log(ALD_ERROR, "keys.gone",
+                "path=%s text=\"the callback key is not there and a new one is made: callback URLs "
+                "that are out in the world are refused until the old file is back\"",
+                ALD_Q(path));
+    *keys = (struct ald_keys){0};
+    ald_keys_rotate(keys);
+    return keyfile_write(path, keys, err);
+}
+
 enum ald_rc keyfile_load(const struct ald_settings *settings, struct ald_keys *keys,
                          struct ald_err *err)
 {
@@ -61,11 +77,8 @@ enum ald_rc keyfile_load(const struct ald_settings *settings, struct ald_keys *k
     if (n < 0 || (size_t)n >= sizeof path)
         return ald_err_set(err, ALD_TOOBIG, "the path of the callback keys is too long");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT && !named) {
-        *keys = (struct ald_keys){0};
-        ald_keys_rotate(keys);
-        return keyfile_write(path, keys, err);
-    }
+    if (fd < 0 && errno == ENOENT && !named)
+        return keyfile_make(settings, path, keys, err);
     if (fd < 0)
         return ald_err_set(err, ALD_IO, "%s: cannot be opened: %s", path, strerror(errno));
     enum ald_rc rc = keyfile_read(fd, path, keys, err);

@@ -157,7 +157,8 @@ static void test_key_ids_stay_unique(void **state)
 static void test_a_new_key_takes_a_free_id(void **state)
 {
     (void)state;
-    uint8_t blob[3 * ALD_KEY_RECORD] = {0};
+    uint8_t blob[3 * ALD_KEY_RECORD];
+    memset(blob, 'k', sizeof(blob));
     blob[0] = 255;
     blob[ALD_KEY_RECORD] = 0;
     blob[2 * ALD_KEY_RECORD] = 1;
@@ -170,7 +171,8 @@ static void test_a_new_key_takes_a_free_id(void **state)
 static void test_blobs(void **state)
 {
     (void)state;
-    uint8_t blob[5 * ALD_KEY_RECORD] = {0};
+    uint8_t blob[5 * ALD_KEY_RECORD];
+    memset(blob, 'k', sizeof(blob));
     for (size_t i = 0; i < 5; i++)
         blob[i * ALD_KEY_RECORD] = (uint8_t)i;
     for (size_t len = 0; len <= sizeof(blob); len++) {
@@ -183,6 +185,9 @@ static void test_blobs(void **state)
     struct ald_keys keys;
     assert_int_equal(ald_keys_load(&keys, ald_span_of(blob, 2 * ALD_KEY_RECORD)), ALD_INVALID);
     assert_int_equal(keys.count, 0);
+    blob[ALD_KEY_RECORD] = 1;
+    memset(blob + ALD_KEY_RECORD + 1, 0, ALD_KEY_RECORD - 1); /* never reached the disk */
+    assert_int_equal(ald_keys_load(&keys, ald_span_of(blob, 2 * ALD_KEY_RECORD)), ALD_INVALID);
     assert_false(believed(&keys, "sandbox", "AQAEYxF3-OugAf__________________AA"));
 }
 

@@ -1,6 +1,11 @@
 """What was found by throwing things at a whole aldaba: each of these once did harm."""
+import os
+
 import pytest
 from support.house import House
+from support.until import until
+
+SOON_S = 10
 
 DEEP = {"objects": b'{"a":' * 2047,
         "arrays": b"[" * 2047,
@@ -41,3 +46,64 @@ def test_a_refusal_repeats_nothing(house, door, line):
     answer = getattr(house, door).raw(line + b"\r\nHost: 127.0.0.1\r\n\r\n", timeout_s=3)
     assert not answer or answer.startswith(b"HTTP/1.1 "), answer[:200]
     assert b"foo" not in answer and b"Cookie" not in answer and b"9.9" not in answer, answer[:200]
+
+
+@pytest.fixture
+def stopped():
+    """A house with a task that has ended and a letter; its daemons are down."""
+    with House(pollers=0) as one:
+        one.start()
+        task = one.register("1")
+        for code in ("A", "B"):
+            assert one.public.get("/callback", id="1", code=code).status == 200
+        one.ended(task["id"])
+        until(one.dead_letters, SOON_S, "no letter")
+        for daemon in one.daemons.values():
+            assert daemon.stop() == 0
+        yield one
+
+
+def damage(house, name, how):
+    path = os.path.join(house.folder, "data", name)
+    if how == "gone":
+        os.remove(path)
+    else:
+        with open(path, "r+b") as file:
+            size = os.path.getsize(path)
+            file.write(os.urandom(size) if how == "garbage" else bytes(size))
+            if how == "empty":
+                file.truncate(0)
+
+
+SAID = [("tracker", "tracker.db", "gone", "store.behind"), ("tracker", "tracker.db", "empty",
+                                                            "store.behind"),
+        ("tracker", "tracker.mark", "garbage", "mark.gone"),
+        ("tracker", "tracker.mark", "zeros", "mark.gone"),
+        ("tracker", "callback.key", "gone", "keys.gone"),
+        ("dlq", "letters.db", "gone", "store.behind"), ("dlq", "letters.db", "empty",
+                                                       "store.behind"),
+        ("dlq", "letters.db.mark", "garbage", "mark.gone"),
+        ("gateway", "spool/spool.db", "gone", "spool.gone"),
+        ("gateway", "spool/spool.db", "empty", "spool.gone")]
+
+
+@pytest.mark.parametrize("service, name, how, event", SAID)
+def test_what_was_lost_is_said(stopped, service, name, how, event):
+    daemon = stopped.daemons[service]
+    assert not [line for line in daemon.lines() if event in line]
+    damage(stopped, name, how)
+    daemon.start()
+    assert len([line for line in daemon.lines() if f"ev={event} " in line]) == 1, daemon.tail()
+
+
+@pytest.mark.parametrize("service, name, how", [
+    ("tracker", "tracker.db", "garbage"), ("tracker", "callback.key", "zeros"),
+    ("tracker", "callback.key", "empty"), ("dlq", "letters.db", "garbage"),
+    ("gateway", "spool/spool.db", "zeros")])
+def test_what_cannot_be_used_is_refused(stopped, service, name, how):
+    """One sentence that names the file, and nothing is made in its place."""
+    daemon = stopped.daemons[service]
+    damage(stopped, name, how)
+    assert daemon.launch().wait() == 69
+    (line,) = [line for line in daemon.lines() if line.startswith(f"aldaba-{service}: ")]
+    assert os.path.join(stopped.folder, "data", name) in line
