@@ -195,7 +195,10 @@ void api_backup(struct api_call *call)
     } else if (ask.dir[0] != '/') {
         api_problem(call, 400, "The member dir must be an absolute path.");
     } else if (api_ask(call, ALD_CHANNEL_QUERY, &MSG_BACKUP, &ask, BOOKS_BACKUP_MS, &head,
-                       &answer)) {
+                       &answer) &&
+               strcmp(head.rc, "exists") == 0) {
+        api_refused(call, head.rc, head.detail);
+    } else if (answer) {
         struct json_out out = api_json(call);
         json_out_object(&out, NULL);
         json_out_text(&out, "dir", ask.dir);

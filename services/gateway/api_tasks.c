@@ -61,6 +61,24 @@ static void tasks_send(struct api_call *call, zmsg_t *answer, unsigned status)
     api_send(call, status);
 }
 
+/* A command's answer about a task that was there already knows little of one that has ended: ask
+ * for the whole task, and give the little when nobody answers. */
+static void tasks_send_whole(struct api_call *call, zmsg_t *answer)
+{
+    struct msg_task_view view;
+    struct msg_get ask = {0};
+    zmsg_t *whole = NULL;
+    bool asked = false;
+    if (tasks_view(answer, &view)) {
+        ask.task = view.task;
+        asked = caller_ask(call->api->caller, ALD_CHANNEL_QUERY, &MSG_GET, &ask, API_WAIT_MS,
+                           &whole) == ALD_OK &&
+                tasks_view(whole, &view);
+    }
+    tasks_send(call, asked ? whole : answer, 200);
+    zmsg_destroy(&whole);
+}
+
 /* ---- POST /v1/tasks ---- */
 
 static bool tasks_key(struct api_call *call, struct msg_register *ask)
@@ -129,7 +147,7 @@ void api_task_make(struct api_call *call)
     } else if (strcmp(head.rc, "ok") == 0) {
         tasks_send(call, answer, 202);
     } else if (strcmp(head.rc, "exists") == 0) {
-        tasks_send(call, answer, 200);
+        tasks_send_whole(call, answer);
     } else if (strcmp(head.rc, "conflict") == 0) {
         api_problem(call, 422,
                     head.detail[0] ? head.detail
@@ -224,7 +242,7 @@ void api_task_cancel(struct api_call *call)
     zmsg_t *answer = NULL;
     if (tasks_empty(call) && tasks_id(call, &ask.task) &&
         api_ask(call, ALD_CHANNEL_QUERY, &MSG_CANCEL, &ask, API_WAIT_MS, &head, &answer))
-        tasks_send(call, answer, 200);
+        tasks_send_whole(call, answer); /* also when it had ended before */
     zmsg_destroy(&answer);
 }
 
@@ -242,7 +260,11 @@ void api_task_attach(struct api_call *call)
         api_problem(call, 400, err.text);
     else if (ask.provider_id[0] == '\0')
         api_problem(call, 400, "The member provider_id is missing.");
-    else if (api_ask(call, ALD_CHANNEL_QUERY, &MSG_ATTACH, &ask, API_WAIT_MS, &head, &answer))
+    else if (!api_ask(call, ALD_CHANNEL_QUERY, &MSG_ATTACH, &ask, API_WAIT_MS, &head, &answer))
+        return;
+    else if (strcmp(head.rc, "exists") == 0)
+        api_refused(call, head.rc, head.detail); /* it has ended: nothing was attached */
+    else
         tasks_send(call, answer, 200);
     zmsg_destroy(&answer);
 }
