@@ -246,6 +246,20 @@ void api_task_cancel(struct api_call *call)
     zmsg_destroy(&answer);
 }
 
+/* A callback may have ended the task and told its id before us: then all is as was asked. */
+static void tasks_send_attached(struct api_call *call, zmsg_t *answer,
+                                const struct msg_answer *head, const char *provider_id)
+{
+    struct msg_task_view view;
+    bool ended = strcmp(head->rc, "exists") == 0;
+    if (!ended)
+        tasks_send(call, answer, 200);
+    else if (tasks_view(answer, &view) && strcmp(view.provider_id, provider_id) == 0)
+        tasks_send_whole(call, answer);
+    else
+        api_refused(call, head->rc, head->detail);
+}
+
 void api_task_attach(struct api_call *call)
 {
     struct msg_attach ask = {0};
@@ -262,10 +276,8 @@ void api_task_attach(struct api_call *call)
         api_problem(call, 400, "The member provider_id is missing.");
     else if (!api_ask(call, ALD_CHANNEL_QUERY, &MSG_ATTACH, &ask, API_WAIT_MS, &head, &answer))
         return;
-    else if (strcmp(head.rc, "exists") == 0)
-        api_refused(call, head.rc, head.detail); /* it has ended: nothing was attached */
     else
-        tasks_send(call, answer, 200);
+        tasks_send_attached(call, answer, &head, ask.provider_id);
     zmsg_destroy(&answer);
 }
 
