@@ -602,7 +602,9 @@ def test_a_full_disk_is_503_and_recovers():
                 assert sent < 1000
             assert sent > 10
             again = gate.tracker(instance="T2")
-            until(lambda: len(set(again.tasks())) == sent, SOON_S, lambda: f"{len(again.items)}")
+            until(lambda: set(again.tasks()) == set(range(1, sent + 2)), SOON_S,
+                  lambda: f"{len(again.items)}")
+            assert hints(again)[0][1] == str(sent + 1), "the one that was refused"
             until(lambda: gate.public.get(url(5000)).status == 200, SOON_S, "does not recover")
             gate.until_spooled(0)
     finally:
