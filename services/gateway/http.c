@@ -246,7 +246,7 @@ static bool http_length(const char *text, size_t *out)
 }
 
 /* Two programs that disagree on where a body ends can be made to see different requests; refuse
- * whatever leaves a choice. */
+ * whatever leaves a choice. The library drops headers beyond its 64: one may be a length. */
 static bool http_framing(http_exchange_t *self)
 {
     unsigned lengths = 0;
@@ -265,7 +265,7 @@ static bool http_framing(http_exchange_t *self)
             self->keep_alive_asked = strcasecmp(h->value, "keep-alive") == 0;
         }
     }
-    return !(self->chunked && lengths > 0);
+    return !(self->chunked && lengths > 0) && self->request.header_count < HTTP_HEADERS_MAX;
 }
 
 static void http_facts(http_exchange_t *self, const struct mg_request_info *info)

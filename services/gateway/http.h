@@ -1,9 +1,10 @@
 /* http.h - an HTTP listener: requests come in whole or not at all, answers go out in one piece.
  *
  * The only home of civetweb. What it guarantees to a handler: the path is raw and has no query; the
- * framing of the body is sound (both framing headers, two lengths or a length that is no number are
- * answered 400 here); a body is read whole within the listener's time, or the connection is closed
- * without an answer; a request whose body was left unread ends its connection. It knows no route.
+ * framing of the body is sound (both framing headers, two lengths, a length that is no number, and
+ * more headers than can be seen are answered 400 here); a body is read whole within the listener's
+ * time, or the connection is closed without an answer; a request whose body was left unread ends
+ * its connection. It knows no route.
  *
  * Does not do TLS: the packaged library cannot, a proxy in front does.
  * Threads: the listener has its own; a handler runs on one of them, one request at a time. The

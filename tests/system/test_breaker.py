@@ -1,5 +1,7 @@
 """What was found by throwing things at a whole aldaba: each of these once did harm."""
 import os
+import re
+import socket
 
 import pytest
 from support.house import House
@@ -46,6 +48,25 @@ def test_a_refusal_repeats_nothing(house, door, line):
     answer = getattr(house, door).raw(line + b"\r\nHost: 127.0.0.1\r\n\r\n", timeout_s=3)
     assert not answer or answer.startswith(b"HTTP/1.1 "), answer[:200]
     assert b"foo" not in answer and b"Cookie" not in answer and b"9.9" not in answer, answer[:200]
+
+
+@pytest.mark.parametrize("count", [61, 62, 63, 64, 100, 1000])
+@pytest.mark.parametrize("hidden", ["length", "chunks"])
+def test_no_header_hides_behind_others(house, count, hidden):
+    """The 65th header was not seen. If it was the length of the body, the body was taken for the
+    next request, which a proxy in front had never looked at."""
+    inner = b"GET /callback/nobody HTTP/1.1\r\nHost: x\r\n\r\n"
+    lines = b"".join(b"X-%d: y\r\n" % number for number in range(count))
+    framing, body = b"Content-Length: %d" % len(inner), inner
+    if hidden == "chunks":
+        framing, body = b"Transfer-Encoding: chunked", b"%x\r\n%s\r\n0\r\n\r\n" % (len(inner), inner)
+    request = b"POST /callback?id=1&code=X HTTP/1.1\r\nHost: x\r\n" + lines + framing + b"\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", house.public.port), timeout=SOON_S) as peer:
+        peer.sendall(request + body + b"GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = b""
+        while chunk := peer.recv(4096):
+            answer += chunk
+    assert re.findall(rb"HTTP/1.1 (\d+)", answer) in ([b"200", b"404"], [b"400"]), answer
 
 
 @pytest.fixture
