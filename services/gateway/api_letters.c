@@ -12,63 +12,65 @@ enum { LETTERS_LIMIT = 100, LETTERS_LIMIT_MAX = 1000, LETTERS_OUTBOX_MS = 3000 }
 
 /* ---- lists: the dlq's letters, and those that still lie in the tracker's outbox ---- */
 
-/* A page in the making. The outbox is asked first, so that a letter on its way is in one of the two
- * answers at least. */
+/* A page in the making. Both are asked for what lies below one cursor, the id of a letter, so that
+ * a letter belongs to one page whichever of the two has it; the outbox first, so that one on its
+ * way is in one of the two answers at least. */
 struct letters_page {
-    zmsg_t *dlq;    /* NULL: it does not answer */
-    zmsg_t *outbox; /* NULL: not asked, or the tracker does not answer */
-    struct msg_answer head;
+    zmsg_t *dlq; /* NULL: it does not answer */
     const char *note;
+    char low[ALD_POSITION_MAX]; /* what is below is not known from both; "" = all is */
+    uint64_t limit;
+    uint64_t shown;
+    char last[ALD_ULID_MAX];
+    bool cut;                        /* there were more than `limit` */
     struct msg_letter_view *waiting; /* of the outbox, newest first */
     size_t waiting_count;
+    size_t next; /* of those */
 };
 
-static int letters_newer(const void *left, const void *right)
+static void letters_low(struct letters_page *page, const char *cursor)
 {
-    const struct msg_letter_view *a = left;
-    const struct msg_letter_view *b = right;
-    return strcmp(b->letter, a->letter);
+    if (strcmp(cursor, page->low) > 0)
+        ald_text_cut(page->low, sizeof page->low, ald_span_str(cursor));
 }
 
-static void letters_waiting(struct letters_page *page)
+static void letters_waiting(struct letters_page *page, zmsg_t *answer)
 {
-    size_t most = zmsg_size(page->outbox);
-    page->waiting = calloc(most, sizeof *page->waiting);
+    page->waiting = calloc(zmsg_size(answer), sizeof *page->waiting);
     ALD_ASSERT(page->waiting);
-    for (zframe_t *frame = zmsg_first(page->outbox); frame; frame = zmsg_next(page->outbox))
+    for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
         if (api_read(frame, &MSG_LETTER_VIEW, &page->waiting[page->waiting_count]))
             page->waiting_count++;
-    if (page->waiting_count > 1)
-        qsort(page->waiting, page->waiting_count, sizeof *page->waiting, letters_newer);
 }
 
-static void letters_ask_outbox(struct api_call *call, struct msg_letters *ask,
+/* False: the tracker does not answer. */
+static bool letters_ask_outbox(struct api_call *call, struct msg_letters *ask,
                                struct letters_page *page)
 {
     struct msg_answer head = {0};
+    zmsg_t *answer = NULL;
     enum ald_rc rc = caller_ask(call->api->caller, ALD_CHANNEL_QUERY, &MSG_LETTERS, ask,
-                                LETTERS_OUTBOX_MS, &page->outbox);
-    if (rc == ALD_OK && api_read(zmsg_first(page->outbox), &MSG_ANSWER, &head) &&
-        strcmp(head.rc, "ok") == 0) {
-        letters_waiting(page);
-        if (head.more)
-            page->note = "More letters wait for the dlq than are shown.";
-        return;
+                                LETTERS_OUTBOX_MS, &answer);
+    bool ok = rc == ALD_OK && api_read(zmsg_first(answer), &MSG_ANSWER, &head) &&
+              strcmp(head.rc, "ok") == 0;
+    if (ok) {
+        letters_waiting(page, answer);
+        letters_low(page, head.cursor);
+    } else {
+        page->note = "The tracker does not answer: letters that wait for the dlq are not shown.";
     }
-    zmsg_destroy(&page->outbox);
-    page->note = "The tracker does not answer: letters that wait for the dlq are not shown.";
+    zmsg_destroy(&answer);
+    return ok;
 }
 
 /* False: a problem was answered. */
 static bool letters_ask(struct api_call *call, struct msg_letters *ask, struct letters_page *page)
 {
-    if (ask->cursor[0] == '\0')
-        letters_ask_outbox(call, ask, page);
-    if (page->waiting_count > 0) /* one page has room for both */
-        ask->limit = ask->limit > page->waiting_count ? ask->limit - page->waiting_count : 1;
+    struct msg_answer head;
+    bool outbox = letters_ask_outbox(call, ask, page);
     enum ald_rc rc = caller_ask(call->api->caller, ALD_CHANNEL_LETTERS, &MSG_LETTERS, ask,
                                 API_WAIT_MS, &page->dlq);
-    if (rc != ALD_OK && page->outbox) {
+    if (rc != ALD_OK && outbox) {
         page->note = "The dlq does not answer: only letters that wait for it are shown.";
         return true;
     }
@@ -76,38 +78,48 @@ static bool letters_ask(struct api_call *call, struct msg_letters *ask, struct l
         api_unasked(call, ALD_CHANNEL_LETTERS, rc);
         return false;
     }
-    if (!api_read(zmsg_first(page->dlq), &MSG_ANSWER, &page->head))
-        page->head = (struct msg_answer){.rc = "io"};
-    if (strcmp(page->head.rc, "ok") == 0)
+    if (!api_read(zmsg_first(page->dlq), &MSG_ANSWER, &head))
+        head = (struct msg_answer){.rc = "io"};
+    letters_low(page, head.cursor);
+    if (strcmp(head.rc, "ok") == 0)
         return true;
-    api_refused(call, page->head.rc, page->head.detail);
+    api_refused(call, head.rc, head.detail);
     return false;
 }
 
-static void letters_put(struct json_out *out, const struct msg_letter_view *view)
+static void letters_put(struct json_out *out, struct letters_page *page,
+                        const struct msg_letter_view *view)
 {
+    if (strcmp(view->letter, page->low) < 0)
+        return; /* of a later page, where the other side's are, too */
+    page->cut = page->cut || page->shown == page->limit;
+    if (page->cut)
+        return;
     json_out_object(out, NULL);
     view_letter(out, view);
     json_out_close_object(out);
+    memcpy(page->last, view->letter, sizeof page->last);
+    page->shown++;
 }
 
 /* Both lists as one, newest first; of a letter in both the dlq knows more. */
-static void letters_merge(struct json_out *out, const struct letters_page *page)
+static void letters_merge(struct json_out *out, struct letters_page *page)
 {
     struct msg_letter_view view;
-    size_t next = 0;
     for (zframe_t *frame = page->dlq ? zmsg_next(page->dlq) : NULL; frame;
          frame = zmsg_next(page->dlq)) {
         if (!api_read(frame, &MSG_LETTER_VIEW, &view))
             continue;
-        while (next < page->waiting_count && strcmp(page->waiting[next].letter, view.letter) > 0)
-            letters_put(out, &page->waiting[next++]);
-        if (next < page->waiting_count && strcmp(page->waiting[next].letter, view.letter) == 0)
-            next++;
-        letters_put(out, &view);
+        while (page->next < page->waiting_count &&
+               strcmp(page->waiting[page->next].letter, view.letter) > 0)
+            letters_put(out, page, &page->waiting[page->next++]);
+        if (page->next < page->waiting_count &&
+            strcmp(page->waiting[page->next].letter, view.letter) == 0)
+            page->next++;
+        letters_put(out, page, &view);
     }
-    while (next < page->waiting_count)
-        letters_put(out, &page->waiting[next++]);
+    while (page->next < page->waiting_count)
+        letters_put(out, page, &page->waiting[page->next++]);
 }
 
 void api_letter_list(struct api_call *call)
@@ -125,20 +137,22 @@ void api_letter_list(struct api_call *call)
         return;
     }
     ask.limit = api_number(call, "limit", LETTERS_LIMIT, LETTERS_LIMIT_MAX);
+    if (ask.limit == 0)
+        ask.limit = LETTERS_LIMIT_MAX;
+    page.limit = ask.limit;
     if (letters_ask(call, &ask, &page)) {
         struct json_out out = api_json(call);
         json_out_object(&out, NULL);
         json_out_array(&out, "letters");
         letters_merge(&out, &page);
         json_out_close_array(&out);
-        json_out_text(&out, "cursor", page.head.cursor);
+        json_out_text(&out, "cursor", page.cut ? page.last : page.low);
         if (page.note)
             json_out_text(&out, "note", page.note);
         json_out_close_object(&out);
         api_send(call, 200);
     }
     free(page.waiting);
-    zmsg_destroy(&page.outbox);
     zmsg_destroy(&page.dlq);
 }
 

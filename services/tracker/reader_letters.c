@@ -4,7 +4,7 @@
 #include "common/base/text.h"
 #include "services/tracker/reader_inside.h"
 
-enum { LETTERS_SHOWN = 100, LETTERS_BYTES = 16 << 20, LETTERS_ORIGINAL_MAX = 80 << 20 };
+enum { LETTERS_SHOWN = 100, LETTERS_BYTES = 16 << 20 };
 
 static void letters_view(const struct msg_letter *letter, struct msg_letter_view *out)
 {
@@ -22,8 +22,7 @@ static void letters_view(const struct msg_letter *letter, struct msg_letter_view
 
 static bool letters_match(const struct msg_letters *ask, const struct msg_letter *letter)
 {
-    return (ask->state[0] == '\0' || strcmp(ask->state, "open") == 0) &&
-           (ask->reason[0] == '\0' || strcmp(ask->reason, letter->reason) == 0) &&
+    return (ask->reason[0] == '\0' || strcmp(ask->reason, letter->reason) == 0) &&
            (ask->provider[0] == '\0' || strcmp(ask->provider, letter->provider) == 0) &&
            (ask->task == 0 || ask->task == letter->task);
 }
@@ -40,96 +39,80 @@ static bool letters_sound(const struct msg_letters *ask)
     return false;
 }
 
-/* Newest first. False: there are more than fit. */
-static bool letters_page(struct reading *self, const struct msg_letters *ask, zmsg_t *page)
+/* Newest first, below the cursor; the new cursor is "" at the end. A letter that was closed while
+ * its acknowledgement is missing is no open one. */
+static void letters_page(struct reading *self, const struct msg_letters *ask, zmsg_t *page,
+                         char cursor[ALD_ULID_MAX])
 {
     uint64_t limit = ask->limit > 0 && ask->limit < READER_ROWS_MAX ? ask->limit : LETTERS_SHOWN;
-    unsigned rows = 0;
     size_t bytes = 0;
-    bool more = false;
-    /* One that was closed while its acknowledgement is missing is no open letter. */
-    ald_stmt_t *stmt =
-        reading_prepare(self, "SELECT o.message FROM outbox o JOIN letters l ON l.letter = o.letter"
-                              " WHERE l.state = 0 ORDER BY o.num DESC LIMIT ?1");
+    unsigned rows = 0;
+    bool full = false;
+    ald_stmt_t *stmt = reading_prepare(
+        self, "SELECT o.letter, o.message FROM outbox o JOIN letters l ON l.letter = o.letter"
+              " WHERE o.letter < ?1 AND l.state = 0 ORDER BY o.letter DESC LIMIT ?2");
     if (!stmt)
-        return true;
-    ald_stmt_bind_i64(stmt, 1, READER_ROWS_MAX);
-    while (!more && reading_step(self, stmt)) {
+        return;
+    ald_stmt_bind_str(stmt, 1, ask->cursor[0] != '\0' ? ask->cursor : "~"); /* above every ULID */
+    ald_stmt_bind_i64(stmt, 2, READER_ROWS_MAX);
+    while (!full && reading_step(self, stmt)) {
         struct msg_letter letter;
         struct msg_letter_view view;
-        struct ald_span message = ald_stmt_blob(stmt, 0);
+        struct ald_span message = ald_stmt_blob(stmt, 1);
+        ald_text_cut(cursor, ALD_ULID_MAX, ald_stmt_text(stmt, 0));
         bytes += message.len;
-        more = ++rows == READER_ROWS_MAX || bytes >= LETTERS_BYTES;
-        if (ald_wire_decode(&MSG_LETTER, &letter, message) != ALD_OK ||
-            !letters_match(ask, &letter))
-            continue;
-        letters_view(&letter, &view);
-        if (zmsg_size(page) == limit)
-            more = true;
-        else if (ald_frame_add(page, &MSG_LETTER_VIEW, &view) != ALD_OK)
-            continue;
+        if (ald_wire_decode(&MSG_LETTER, &letter, message) == ALD_OK &&
+            letters_match(ask, &letter)) {
+            letters_view(&letter, &view);
+            ald_frame_put(page, &MSG_LETTER_VIEW, &view);
+        }
+        full = ++rows == READER_ROWS_MAX || bytes >= LETTERS_BYTES || zmsg_size(page) == limit;
     }
     ald_stmt_reset(stmt);
-    return !more;
+    if (!full)
+        cursor[0] = '\0';
 }
 
 void reading_letters(struct reading *self, const struct msg_letters *ask)
 {
     struct msg_answer answer = {.req = ask->req, .rc = "ok"};
+    char cursor[ALD_ULID_MAX] = "";
     zmsg_t *page = zmsg_new();
+    bool open = ask->state[0] == '\0' || strcmp(ask->state, "open") == 0;
     if (!letters_sound(ask))
         ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str("invalid"));
-    else
-        answer.more = !letters_page(self, ask, page);
+    else if (open) /* letters in another state do not wait */
+        letters_page(self, ask, page, cursor);
     if (self->rc != ALD_OK)
         ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str("busy"));
+    answer.more = cursor[0] != '\0';
+    ald_text_cut(answer.cursor, sizeof answer.cursor, ald_span_str(cursor));
     ald_frame_put(self->answer, &MSG_ANSWER, &answer);
     for (zframe_t *frame = zmsg_pop(page); frame; frame = zmsg_pop(page))
         zmsg_append(self->answer, &frame);
     zmsg_destroy(&page);
 }
 
-/* What the tracker itself keeps of an open letter; the message is that of its arrival. */
-static bool letters_kept(struct reading *self, const char *letter, struct msg_letter_view *out,
-                         struct ald_buf *original)
-{
-    *out = (struct msg_letter_view){.state = "open", .outcome = "outbox"};
-    ald_stmt_t *stmt = reading_prepare(
-        self, "SELECT l.reason, l.task, l.made_at_ms, l.provider, l.proof, a.message"
-              " FROM letters l LEFT JOIN arrivals a ON a.no = l.arrival"
-              " WHERE l.letter = ?1 AND l.state = 0");
-    if (!stmt)
-        return false;
-    ald_stmt_bind_str(stmt, 1, letter);
-    bool found = reading_step(self, stmt);
-    if (found) {
-        const char *reason = ald_reason_name((enum ald_reason)ald_stmt_i64(stmt, 0));
-        const char *proof = ald_proof_name((enum ald_proof)ald_stmt_i64(stmt, 4));
-        ald_text_cut(out->letter, sizeof out->letter, ald_span_str(letter));
-        ald_text_cut(out->reason, sizeof out->reason, ald_span_str(reason));
-        ald_text_cut(out->proof, sizeof out->proof, ald_span_str(proof));
-        ald_text_cut(out->provider, sizeof out->provider, ald_stmt_text(stmt, 3));
-        out->task = (uint64_t)ald_stmt_i64(stmt, 1);
-        out->made_at_ms = ald_stmt_i64(stmt, 2);
-        ald_buf_put_span(original, ald_stmt_blob(stmt, 5));
-        out->original = ald_buf_span(original);
-    }
-    ald_stmt_reset(stmt);
-    return found;
-}
-
 void reading_letter(struct reading *self, const struct msg_letter_ref *ask)
 {
-    struct msg_answer answer = {.req = ask->req, .rc = "ok"};
+    struct msg_answer answer = {.req = ask->req, .rc = "notfound"};
+    struct msg_letter letter;
     struct msg_letter_view view;
-    struct ald_buf original;
-    ald_buf_init(&original, LETTERS_ORIGINAL_MAX);
-    bool found = letters_kept(self, ask->letter, &view, &original);
-    if (!found)
-        ald_text_cut(answer.rc, sizeof answer.rc,
-                     ald_span_str(self->rc == ALD_OK ? "notfound" : "busy"));
+    ald_stmt_t *stmt =
+        reading_prepare(self, "SELECT o.message FROM outbox o JOIN letters l ON l.letter = o.letter"
+                              " WHERE o.letter = ?1 AND l.state = 0");
+    if (stmt)
+        ald_stmt_bind_str(stmt, 1, ask->letter);
+    bool found = stmt && reading_step(self, stmt) &&
+                 ald_wire_decode(&MSG_LETTER, &letter, ald_stmt_blob(stmt, 0)) == ALD_OK;
+    if (found || self->rc != ALD_OK)
+        ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str(found ? "ok" : "busy"));
     ald_frame_put(self->answer, &MSG_ANSWER, &answer);
-    if (found)
+    if (found) {
+        letters_view(&letter, &view);
+        view.original = letter.original; /* borrowed until the statement is reset */
         ald_frame_put(self->answer, &MSG_LETTER_VIEW, &view);
-    ald_buf_free(&original);
+    }
+    if (stmt)
+        ald_stmt_reset(stmt);
 }

@@ -47,6 +47,7 @@ static const struct ald_store_step VAULT_STEPS[] = {
      " provider_id TEXT NOT NULL);"
      "CREATE INDEX tombs_at ON tombs (at_ms);"
      "CREATE INDEX keys_at ON keys (at_ms);"},
+    {2, 1, "CREATE INDEX outbox_letter ON outbox (letter);"},
 };
 
 struct ald_store_options vault_options(const char *path, bool read_only)
