@@ -11,8 +11,15 @@ enum {
     COURIER_TICK_MS = 25,
     COURIER_HELLO_MS = 500, /* silence after which we ask whether the receiver is there */
     COURIER_AWAY_MS = 1500, /* silence after which it is not */
+    COURIER_MEET_MS = 50,   /* between two hellos to a run that answers before it was met */
     COURIER_BUSY_MS = 200,  /* an item answered `busy` rides again after this */
     COURIER_ENDPOINT = 512
+};
+
+/* A batch under way. */
+struct courier_ride {
+    uint64_t batch;
+    int64_t sent_ms;
 };
 
 struct ald_courier {
@@ -27,9 +34,9 @@ struct ald_courier {
     struct ald_parcels parcels;
     char receiver[ALD_ULID_MAX];
     uint64_t max_item;
-    uint64_t batch;   /* number of the batch under way or the last one */
-    bool riding;      /* a batch is under way */
-    int64_t sent_ms;  /* when it left */
+    uint64_t batch;                                 /* number of the last one */
+    struct courier_ride rides[ALD_COURIER_BATCHES]; /* oldest first */
+    size_t ride_count;
     int64_t heard_ms; /* last sign of the receiver */
     int64_t hello_ms; /* last hello */
     bool away;
@@ -60,6 +67,29 @@ static void courier_hello(ald_courier_t *self, int64_t now_ms)
     self->hello_ms = now_ms;
 }
 
+/* None is under way any more: what rode waits. */
+static void courier_call_back(ald_courier_t *self)
+{
+    self->ride_count = 0;
+    ald_parcels_unload(&self->parcels, 0);
+}
+
+/* A batch has its answer; what that did not name rides again. */
+static void courier_arrived(ald_courier_t *self, uint64_t batch, int64_t now_ms)
+{
+    size_t i = 0;
+    while (i < self->ride_count && self->rides[i].batch != batch)
+        i++;
+    if (i == self->ride_count)
+        return;
+    int64_t took = now_ms - self->rides[i].sent_ms;
+    self->smoothed_ms = self->smoothed_ms == 0 ? took : (self->smoothed_ms * 7 + took) / 8;
+    self->ride_count--;
+    for (; i < self->ride_count; i++)
+        self->rides[i] = self->rides[i + 1];
+    ald_parcels_unload(&self->parcels, batch);
+}
+
 static void courier_settle(ald_courier_t *self, const struct msg_ack *ack)
 {
     struct ald_parcel *parcel = ald_parcels_take(&self->parcels, ack->num);
@@ -83,12 +113,7 @@ static void courier_acks(ald_courier_t *self, zmsg_t *msg, const struct msg_acks
         else
             (void)ald_parcels_again(&self->parcels, ack.num, now_ms + COURIER_BUSY_MS);
     }
-    if (!self->riding || head->batch != self->batch)
-        return;
-    int64_t took = now_ms - self->sent_ms;
-    self->smoothed_ms = self->smoothed_ms == 0 ? took : (self->smoothed_ms * 7 + took) / 8;
-    self->riding = false;
-    ald_parcels_unload(&self->parcels); /* what the answer did not name rides again */
+    courier_arrived(self, head->batch, now_ms);
 }
 
 static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welcome)
@@ -96,8 +121,7 @@ static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welco
     bool fresh = strcmp(welcome->instance, self->receiver) != 0;
     if (fresh) {
         memcpy(self->receiver, welcome->instance, sizeof self->receiver);
-        self->riding = false;
-        ald_parcels_unload(&self->parcels);
+        courier_call_back(self);
     }
     self->max_item = welcome->max_item;
     if (self->options.on_welcome)
@@ -122,6 +146,11 @@ static void courier_message(ald_courier_t *self, zmsg_t *msg, int64_t now_ms)
     if (ald_wire_is(&MSG_ACKS, bytes) && ald_wire_decode(&MSG_ACKS, &acks, bytes) == ALD_OK) {
         courier_heard(self, now_ms);
         courier_acks(self, msg, &acks, now_ms);
+        /* Another run took the next batch before it was met: it is not silent, so nothing else
+         * would tell that what the run before had is lost. */
+        if (strcmp(acks.instance, self->receiver) != 0 &&
+            now_ms - self->hello_ms >= COURIER_MEET_MS)
+            courier_hello(self, now_ms);
     } else if (ald_wire_decode(&MSG_WELCOME, &welcome, bytes) == ALD_OK) {
         courier_heard(self, now_ms);
         courier_welcome(self, &welcome);
@@ -182,10 +211,9 @@ static int courier_tick(zloop_t *loop, int timer, void *arg)
         ald_log(ALD_WARN, "courier.away", "endpoint=%s waiting=%zu", self->endpoint,
                 ald_courier_items(self));
     }
-    if (self->riding && !self->away && now_ms - self->sent_ms >= self->options.resend_after_ms) {
-        self->riding = false;
-        ald_parcels_unload(&self->parcels);
-    }
+    if (self->ride_count > 0 && !self->away &&
+        now_ms - self->rides[0].sent_ms >= self->options.resend_after_ms)
+        courier_call_back(self);
     courier_late(self, self->away ? now_ms : now_ms - courier_patience(self));
     ald_courier_flush(self);
     return 0;
@@ -246,9 +274,9 @@ enum ald_rc ald_courier_add(ald_courier_t *self, uint64_t num, struct ald_span b
     return ALD_OK;
 }
 
-static enum ald_rc courier_send(ald_courier_t *self)
+static enum ald_rc courier_send(ald_courier_t *self, uint64_t batch)
 {
-    struct msg_batch head = {.batch = self->batch + 1};
+    struct msg_batch head = {.batch = batch};
     if (self->options.on_head)
         self->options.on_head(self->options.self, &head);
     memcpy(head.sender, self->sender, sizeof head.sender);
@@ -256,7 +284,8 @@ static enum ald_rc courier_send(ald_courier_t *self)
     zmsg_t *msg = zmsg_new();
     enum ald_rc rc = ald_frame_add(msg, &MSG_BATCH, &head);
     for (const struct ald_parcel *p = self->parcels.riding.first; p; p = p->next)
-        (void)zmsg_addmem(msg, p->bytes, p->len);
+        if (p->batch == batch)
+            (void)zmsg_addmem(msg, p->bytes, p->len);
     if (rc == ALD_OK)
         rc = ald_sock_send(self->sock, &msg);
     zmsg_destroy(&msg);
@@ -269,18 +298,24 @@ void ald_courier_flush(ald_courier_t *self)
         courier_late(self, INT64_MAX);
         return;
     }
-    if (self->riding || self->receiver[0] == '\0')
-        return;
     int64_t now_ms = courier_now();
-    if (ald_parcels_load(&self->parcels, ALD_COURIER_ITEMS, ALD_COURIER_BYTES, now_ms) == 0)
-        return;
-    if (courier_send(self) != ALD_OK) {
-        ald_parcels_unload(&self->parcels);
-        return;
+    while (ald_courier_ready(self)) {
+        uint64_t batch = self->batch + 1;
+        if (ald_parcels_load(&self->parcels, batch, ALD_COURIER_ITEMS, ALD_COURIER_BYTES, now_ms) ==
+            0)
+            return;
+        if (courier_send(self, batch) != ALD_OK) {
+            ald_parcels_unload(&self->parcels, batch);
+            return;
+        }
+        self->batch = batch;
+        self->rides[self->ride_count++] = (struct courier_ride){.batch = batch, .sent_ms = now_ms};
     }
-    self->batch++;
-    self->riding = true;
-    self->sent_ms = now_ms;
+}
+
+bool ald_courier_ready(const ald_courier_t *self)
+{
+    return !self->away && self->ride_count < ALD_COURIER_BATCHES && self->receiver[0] != '\0';
 }
 
 bool ald_courier_away(const ald_courier_t *self)

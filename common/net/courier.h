@@ -1,8 +1,8 @@
 /* courier.h - the sender's side of delivery that matters: items go in batches to one receiver, are
  * acknowledged by number, sent again until they are, and never sent twice without a reason.
  *
- * - What has gathered while a batch was under way is the next batch; nobody waits to fill one. At
- *   most one batch is under way.
+ * - What has gathered is the next batch; nobody waits to fill one. At most ALD_COURIER_BATCHES are
+ *   under way: the receiver has its next batch at hand when it has answered one.
  * - A batch holds at most ALD_COURIER_ITEMS items and 1 MiB, or one item alone.
  * - An item is sent again to a new run of the receiver (welcome names another instance), after
  *   resend_after_ms without an answer, and after `busy`; never only because time is short.
@@ -21,7 +21,7 @@
 #include "common/net/sock.h"
 #include "proto/messages.h"
 
-enum { ALD_COURIER_ITEMS = 512, ALD_COURIER_BYTES = 1 << 20 };
+enum { ALD_COURIER_ITEMS = 512, ALD_COURIER_BYTES = 1 << 20, ALD_COURIER_BATCHES = 2 };
 
 typedef struct ald_courier ald_courier_t;
 
@@ -57,8 +57,11 @@ void ald_courier_destroy(ald_courier_t **self_p);
 ALD_NODISCARD enum ald_rc ald_courier_add(ald_courier_t *self, uint64_t num, struct ald_span bytes,
                                           void *tag);
 
-/* Send what has gathered, if no batch is under way. Call after a round of adds. */
+/* Send what has gathered, as far as batches may be under way. Call after a round of adds. */
 void ald_courier_flush(ald_courier_t *self);
+
+/* Would what is added now be sent at once? */
+bool ald_courier_ready(const ald_courier_t *self);
 
 bool ald_courier_away(const ald_courier_t *self); /* the receiver is known to be away */
 bool ald_courier_holds(const ald_courier_t *self, uint64_t num);

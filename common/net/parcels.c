@@ -70,31 +70,40 @@ void ald_parcels_add(struct ald_parcels *self, uint64_t num, struct ald_span byt
     parcel_append(&self->waiting, parcel);
 }
 
-size_t ald_parcels_load(struct ald_parcels *self, size_t max_items, size_t max_bytes,
-                        int64_t now_ms)
+size_t ald_parcels_load(struct ald_parcels *self, uint64_t batch, size_t max_items,
+                        size_t max_bytes, int64_t now_ms)
 {
-    ALD_ASSERT(self->riding.items == 0);
+    ALD_ASSERT(batch != 0);
+    size_t items = 0;
+    size_t bytes = 0;
     struct ald_parcel *parcel = self->waiting.first;
-    while (parcel && self->riding.items < max_items) {
+    while (parcel && items < max_items) {
         struct ald_parcel *next = parcel->next;
         bool due = parcel->not_before_ms <= now_ms;
-        if (due && self->riding.items > 0 && self->riding.bytes + parcel->len > max_bytes)
+        if (due && items > 0 && bytes + parcel->len > max_bytes)
             break;
         if (due) {
             parcel_unlink(&self->waiting, parcel);
             parcel_append(&self->riding, parcel);
+            parcel->batch = batch;
+            items++;
+            bytes += parcel->len;
         }
         parcel = next;
     }
-    return self->riding.items;
+    return items;
 }
 
-void ald_parcels_unload(struct ald_parcels *self)
+void ald_parcels_unload(struct ald_parcels *self, uint64_t batch)
 {
-    while (self->riding.last) {
-        struct ald_parcel *parcel = self->riding.last;
-        parcel_unlink(&self->riding, parcel);
-        parcel_prepend(&self->waiting, parcel);
+    struct ald_parcel *parcel = self->riding.last;
+    while (parcel) {
+        struct ald_parcel *before = parcel->prev;
+        if (batch == 0 || parcel->batch == batch) {
+            parcel_unlink(&self->riding, parcel);
+            parcel_prepend(&self->waiting, parcel);
+        }
+        parcel = before;
     }
 }
 

@@ -1,4 +1,4 @@
-/* parcels.h - which items of a courier wait, which ride in the batch under way, and when each is
+/* parcels.h - which items of a courier wait, which ride in a batch under way, and when each is
  * late. Pure: no socket, no clock; the courier passes the time (monotonic ms).
  */
 #ifndef ALD_NET_PARCELS_H
@@ -14,6 +14,7 @@
 struct ald_parcel {
     struct ald_parcel *prev, *next;
     uint64_t num;
+    uint64_t batch; /* in which it rides */
     void *tag;
     int64_t added_ms;
     int64_t not_before_ms; /* after `busy` */
@@ -29,7 +30,7 @@ struct ald_parcel_list {
 
 struct ald_parcels {
     struct ald_parcel_list waiting;
-    struct ald_parcel_list riding; /* in the batch under way, in its order */
+    struct ald_parcel_list riding; /* in the batches under way, in their order */
 };
 
 void ald_parcels_free(struct ald_parcels *self);
@@ -38,13 +39,13 @@ void ald_parcels_free(struct ald_parcels *self);
 void ald_parcels_add(struct ald_parcels *self, uint64_t num, struct ald_span bytes, void *tag,
                      int64_t now_ms);
 
-/* Move the next batch from waiting to riding, which must be empty: in order, at most max_items and
- * max_bytes, but one item whatever its size. Returns how many ride. */
-size_t ald_parcels_load(struct ald_parcels *self, size_t max_items, size_t max_bytes,
-                        int64_t now_ms);
+/* Move what makes a batch, whose number is not 0, from waiting to riding: in order, at most
+ * max_items and max_bytes, but one item whatever its size. Returns how many ride in it. */
+size_t ald_parcels_load(struct ald_parcels *self, uint64_t batch, size_t max_items,
+                        size_t max_bytes, int64_t now_ms);
 
-/* All that ride wait again, in front, in their order. */
-void ald_parcels_unload(struct ald_parcels *self);
+/* All that ride in this batch, or with 0 in any, wait again, in front, in their order. */
+void ald_parcels_unload(struct ald_parcels *self, uint64_t batch);
 
 /* Take an item out, wherever it is: the caller frees it. NULL: it is not here. Riding items are
  * acknowledged in order, so the first place looked at is nearly always right. */

@@ -337,11 +337,11 @@ static void post_turn(post_t *self)
     post_wake_all(self);
     self->gathered = false;
     post_supply(self);
-    bool again = false;
+    /* Else the next answer looks at what has come in meanwhile. */
+    bool free = self->waiting == 0 || ald_courier_ready(self->courier);
     (void)pthread_mutex_lock(&self->lock);
-    again =
-        self->first && self->waiting == 0; /* came in meanwhile, and no answer will look at it */
-    self->asleep = !again && self->waiting == 0;
+    bool again = free && self->first;
+    self->asleep = free && !again;
     (void)pthread_mutex_unlock(&self->lock);
     if (again)
         post_kick(self);

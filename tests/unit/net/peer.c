@@ -205,6 +205,7 @@ static void peer_send(struct peer *self, zmsg_t *msg)
 void peer_welcome(struct peer *self, const char *instance, uint64_t max_item)
 {
     struct msg_welcome welcome = {.max_item = max_item};
+    self->instance = instance;
     ald_text_cut(welcome.instance, sizeof welcome.instance, ald_span_str(instance));
     zmsg_t *msg = zmsg_new();
     assert_int_equal(ald_frame_add(msg, &MSG_WELCOME, &welcome), ALD_OK);
@@ -214,7 +215,8 @@ void peer_welcome(struct peer *self, const char *instance, uint64_t max_item)
 void peer_acks(struct peer *self, uint64_t batch, const uint64_t *nums, size_t count,
                const char *disposition)
 {
-    struct msg_acks head = {.instance = "01RECEIVER", .batch = batch};
+    struct msg_acks head = {.batch = batch};
+    ald_text_cut(head.instance, sizeof head.instance, ald_span_str(self->instance));
     zmsg_t *msg = zmsg_new();
     assert_int_equal(ald_frame_add(msg, &MSG_ACKS, &head), ALD_OK);
     for (size_t i = 0; i < count; i++) {

@@ -26,7 +26,8 @@ struct peer {
     uint64_t late[PEER_SEEN_MAX];
     size_t late_count;
     unsigned welcomes, fresh;
-    uint64_t floor; /* told in heads */
+    uint64_t floor;       /* told in heads */
+    const char *instance; /* the receiver's run */
 };
 
 /* A batch as the receiver saw it. */

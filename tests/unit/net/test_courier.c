@@ -70,8 +70,8 @@ static void test_example(void **state)
     peer_stop(&peer);
 }
 
-/* What gathers while a batch is under way is the next batch. */
-static void test_one_batch_is_under_way(void **state)
+/* What gathers while two batches are under way is the next batch. */
+static void test_two_batches_are_under_way(void **state)
 {
     (void)state;
     struct peer peer;
@@ -80,17 +80,29 @@ static void test_one_batch_is_under_way(void **state)
     peer_meet(&peer, FIRST_RUN);
     peer_add(&peer, 1, NULL);
     ald_courier_flush(peer.courier);
+    assert_true(ald_courier_ready(peer.courier));
     peer_add(&peer, 2, NULL);
+    ald_courier_flush(peer.courier);
+    assert_false(ald_courier_ready(peer.courier));
     peer_add(&peer, 3, NULL);
+    peer_add(&peer, 4, NULL);
     ald_courier_flush(peer.courier);
     peer_hear_batch(&peer, &batch);
     assert_int_equal(batch.count, 1);
+    uint64_t first = batch.head.batch;
+    peer_hear_batch(&peer, &batch);
+    assert_int_equal(batch.count, 1);
+    assert_string_equal(batch.item[0], "n2");
+    uint64_t second = batch.head.batch;
     assert_false(peer_hears_batch(&peer));
-    peer_acks(&peer, batch.head.batch, (const uint64_t[]){1}, 1, "applied");
+    peer_acks(&peer, second, (const uint64_t[]){2}, 1, "applied");
     peer_hear_batch(&peer, &batch);
     assert_int_equal(batch.count, 2);
-    assert_string_equal(batch.item[0], "n2");
-    assert_string_equal(batch.item[1], "n3");
+    assert_string_equal(batch.item[0], "n3");
+    assert_string_equal(batch.item[1], "n4");
+    assert_true(ald_courier_holds(peer.courier, 1));
+    peer_acks(&peer, first, (const uint64_t[]){1}, 1, "applied");
+    until(&peer, settled, 2);
     peer_stop(&peer);
 }
 
@@ -106,6 +118,8 @@ static void test_a_batch_is_bounded(void **state)
     ald_courier_flush(peer.courier);
     peer_hear_batch(&peer, &batch);
     assert_int_equal(batch.count, ALD_COURIER_ITEMS);
+    peer_hear_batch(&peer, &batch);
+    assert_int_equal(batch.count, 1);
     peer_stop(&peer);
 }
 
@@ -201,6 +215,33 @@ static void test_a_new_run_gets_it_again(void **state)
     peer_acks(&peer, first, (const uint64_t[]){1}, 1, "duplicate");
     until(&peer, settled, 2);
     assert_false(peer_hears_batch(&peer));
+    peer_stop(&peer);
+}
+
+/* Rule 5: a run that takes the next batch before it was met is asked who it is at once, so that
+ * what the run before had is sent again. */
+static void test_a_new_run_answers_unmet(void **state)
+{
+    (void)state;
+    struct peer peer;
+    struct peer_batch batch;
+    struct msg_hello hello;
+    peer_start(&peer, false, 0);
+    peer_meet(&peer, FIRST_RUN);
+    peer_add(&peer, 1, NULL);
+    ald_courier_flush(peer.courier);
+    peer_hear_batch(&peer, &batch);
+    peer_wait(100);
+    peer_add(&peer, 2, NULL);
+    ald_courier_flush(peer.courier);
+    peer_hear_batch(&peer, &batch);
+    peer.instance = SECOND_RUN;
+    peer_acks(&peer, batch.head.batch, (const uint64_t[]){2}, 1, "applied");
+    peer_hear_hello(&peer, &hello);
+    peer_welcome(&peer, SECOND_RUN, 1 << 20);
+    peer_hear_batch(&peer, &batch);
+    assert_int_equal(batch.count, 1);
+    assert_string_equal(batch.item[0], "n1");
     peer_stop(&peer);
 }
 
@@ -345,12 +386,13 @@ int main(void)
     zsys_init();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),
-        cmocka_unit_test(test_one_batch_is_under_way),
+        cmocka_unit_test(test_two_batches_are_under_way),
         cmocka_unit_test(test_a_batch_is_bounded),
         cmocka_unit_test(test_big_items),
         cmocka_unit_test(test_busy_rides_again),
         cmocka_unit_test(test_items_that_the_answer_forgot),
         cmocka_unit_test(test_a_new_run_gets_it_again),
+        cmocka_unit_test(test_a_new_run_answers_unmet),
         cmocka_unit_test(test_a_lost_answer),
         cmocka_unit_test(test_a_late_answer),
         cmocka_unit_test(test_patience_follows_the_answers),
