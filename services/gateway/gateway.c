@@ -1,5 +1,6 @@
 #include "services/gateway/gateway.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 enum {
     GATEWAY_TICK_MS = 50,
+    GATEWAY_MAPPED = 256 * 1024, /* an allocation this large goes back to the system when freed */
     GATEWAY_KEEP_ALIVE_MS = 1000,
     GATEWAY_API_KEEP_ALIVE_MS = 2000,
     GATEWAY_API_TIMEOUT_MS = 10000
@@ -199,8 +201,16 @@ static void gateway_base(gateway_t *self)
         base[len - 1] = '\0';
 }
 
+/* Left alone, the C library raises this bound to the largest body that was ever freed, and its
+ * pools for threads then keep the holes that bodies of all sizes leave. */
+static void gateway_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, GATEWAY_MAPPED);
+}
+
 enum ald_rc gateway_start(void *arg, ald_service_t *service, struct ald_err *err)
 {
+    gateway_memory();
     gateway_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);
     *(gateway_t **)arg = self;
