@@ -67,6 +67,19 @@ const struct ald_node *ald_node_find(const struct ald_node *map, const char *key
     return NULL;
 }
 
+const struct ald_node *ald_node_at(const struct ald_node *map, const char *path)
+{
+    while (map != NULL && *path != '\0') {
+        size_t len = strcspn(path, ".");
+        const struct ald_node *child = map->kind == ALD_NODE_MAP ? map->first : NULL;
+        while (child != NULL && (strncmp(child->key, path, len) != 0 || child->key[len] != '\0'))
+            child = child->next;
+        map = child;
+        path += len + (path[len] == '.' ? 1 : 0);
+    }
+    return map;
+}
+
 bool ald_node_null(const struct ald_node *node)
 {
     if (node->kind != ALD_NODE_SCALAR || node->quoted)

@@ -159,9 +159,14 @@ ALD_NODISCARD enum ald_rc ald_profiles_load(const struct ald_node *providers, bo
                                             struct ald_errors *errors, ald_profiles_t **out);
 
 /* Everything that a profile lets in must pass the bus: append an error for each profile whose
- * max_body or poll max_bytes is larger than max_item_bytes. True: all fit. */
-ALD_NODISCARD bool ald_profiles_fit(const ald_profiles_t *self, uint64_t max_item_bytes,
-                                    struct ald_errors *errors);
+ * max_body or poll max_bytes is larger than max_item_bytes. providers says where; it may be NULL.
+ * True: all fit. */
+ALD_NODISCARD bool ald_profiles_fit(const ald_profiles_t *self, const struct ald_node *providers,
+                                    uint64_t max_item_bytes, struct ald_errors *errors);
+
+/* Write `providers:` as YAML, each with its defaults, secrets masked. What ald_profiles_load would
+ * refuse is left at its default. */
+void ald_profiles_print(const struct ald_node *providers, struct ald_buf *out);
 void ald_profiles_destroy(ald_profiles_t **self_p);
 
 /* NULL when there is none. Borrowed until destroy. */

@@ -102,8 +102,8 @@ static const struct ald_setting PROFILE_ROWS[] = {
      "Unproven arrivals kept."},
     {"callback.quota_bytes", ALD_SETTING_BYTES, FIELD(quota_bytes), "64MiB", 1, 1024 * 1024 * MIB,
      0, NULL, "Bytes of unproven arrivals kept."},
-    {"callback.auth.source_ips", ALD_SETTING_LIST, FIELD(source_ips), "", 0, 0, 0, NULL,
-     "Addresses that may call back; empty: all."},
+    {"callback.auth.source_ips", ALD_SETTING_LIST, FIELD(source_ips), "", 0, 0, ALD_SETTING_BLOCKS,
+     NULL, "Addresses that may call back; empty: all."},
     {"callback.verification_file.path", ALD_SETTING_TEXT, FIELD(verification_path), "", 0, 0, 0,
      NULL, "Path of the file that proves the address is ours."},
     {"callback.verification_file.content", ALD_SETTING_TEXT, FIELD(verification_content), "", 0, 0,
@@ -167,18 +167,12 @@ static void profile_check_file(const struct ald_node *at, const struct profile_f
                        at->key);
 }
 
-static void profile_take_ips(const struct ald_node *at, const struct ald_texts *ips,
-                             struct ald_errors *errors, struct ald_profile *out)
+static void profile_take_ips(const struct ald_texts *ips, struct ald_profile *out)
 {
     static_assert((int)ALD_TEXTS_MAX <= (int)ALD_CIDR_MAX, "a list of addresses always fits");
     for (size_t i = 0; i < ips->count; i++)
         if (ald_cidr_parse(ips->item[i], &out->source_ips[out->source_ip_count]) == ALD_OK)
-            out->source_ip_count++;
-        else
-            ald_errors_add(errors, at,
-                           "%s: source_ips takes addresses and blocks such as 10.0.0.0/8, "
-                           "not %.64s.",
-                           at->key, ips->item[i]);
+            out->source_ip_count++; /* the table took no other */
 }
 
 static enum ald_trust profile_trust(const char *word)
@@ -247,7 +241,7 @@ static void profile_load(const struct ald_node *node, bool resolve_secrets,
         profile_check_poll(node, &form, errors);
     profile_check_file(node, &form, errors);
     profile_take(node, &form, out);
-    profile_take_ips(node, &form.source_ips, errors, out);
+    profile_take_ips(&form.source_ips, out);
 }
 
 enum ald_rc ald_profiles_load(const struct ald_node *providers, bool resolve_secrets,
@@ -277,22 +271,63 @@ enum ald_rc ald_profiles_load(const struct ald_node *providers, bool resolve_sec
     return ALD_OK;
 }
 
-bool ald_profiles_fit(const ald_profiles_t *self, uint64_t max_item_bytes,
-                      struct ald_errors *errors)
+static void profile_unfit(const struct ald_node *providers, const char *name, const char *key,
+                          struct ald_errors *errors)
+{
+    const struct ald_node nowhere = {.file = "providers"};
+    const struct ald_node *own = ald_node_find(providers, name);
+    const struct ald_node *at = ald_node_at(own, key);
+    at = at != NULL ? at : own;
+    ald_errors_add(errors, at != NULL ? at : &nowhere,
+                   "%s: %s must not be larger than bus.max_item.", name, key);
+}
+
+bool ald_profiles_fit(const ald_profiles_t *self, const struct ald_node *providers,
+                      uint64_t max_item_bytes, struct ald_errors *errors)
 {
     size_t before = errors->count;
-    const struct ald_node at = {.file = "providers"};
     for (size_t i = 0; i < self->count; i++) {
         const struct ald_profile *profile = &self->list[i];
         if (profile->max_body > max_item_bytes)
-            ald_errors_add(errors, &at,
-                           "%s: callback.max_body must not be larger than bus.max_item.",
-                           profile->name);
+            profile_unfit(providers, profile->name, "callback.max_body", errors);
         if (profile->poll_max_bytes > max_item_bytes)
-            ald_errors_add(errors, &at, "%s: poll.max_bytes must not be larger than bus.max_item.",
-                           profile->name);
+            profile_unfit(providers, profile->name, "poll.max_bytes", errors);
     }
     return errors->count == before;
+}
+
+static void profile_print(const struct ald_node *node, struct ald_buf *out)
+{
+    static const char *const skipped[] = {"profile", NULL};
+    static const char *const no_poll[] = {"profile", "poll", NULL};
+    bool never_polls = profile_never_polls(node);
+    const struct ald_setting_table table = {.rows = PROFILE_ROWS,
+                                            .count = ALD_COUNT(PROFILE_ROWS),
+                                            .foreign = never_polls ? no_poll : skipped,
+                                            .unresolved = true};
+    struct profile_form form = {0};
+    struct ald_errors unsaid;
+    ald_errors_init(&unsaid);
+    ald_setting_defaults(&table, &form);
+    ald_setting_take_tree(&table, node, &unsaid, &form);
+    ald_errors_free(&unsaid);
+    if (ald_node_at(node, "secrets.key") != NULL)
+        form.key[0] = '?'; /* there is one: it is printed as a mask */
+    ald_buf_printf(out, "  %s:\n", node->key);
+    ald_setting_print(&table, &form, 4, out);
+    if (never_polls)
+        ald_buf_put_str(out, "    poll: none\n");
+}
+
+void ald_profiles_print(const struct ald_node *providers, struct ald_buf *out)
+{
+    if (providers == NULL || providers->kind != ALD_NODE_MAP || providers->count == 0) {
+        ald_buf_put_str(out, "providers: {}\n");
+        return;
+    }
+    ald_buf_put_str(out, "providers:\n");
+    for (const struct ald_node *node = providers->first; node != NULL; node = node->next)
+        profile_print(node, out);
 }
 
 void ald_profiles_destroy(ald_profiles_t **self_p)

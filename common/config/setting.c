@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/config/cidr.h"
 #include "common/config/setting_value.h"
 
 enum { SETTING_KEY_MAX = 128, SETTING_ROWS_MAX = 128, SETTING_LEVEL_MAX = 128 };
@@ -90,6 +91,15 @@ static bool setting_secret_text(const char *text, char *out, size_t cap, struct 
     return false;
 }
 
+static const char SETTING_NO_BLOCK[] =
+    "A value of %s is \"%.60s\"; it must be an address, or a block of them such as 10.0.0.0/8.";
+
+static bool setting_block_ok(const struct ald_setting *row, const char *text)
+{
+    struct ald_cidr block;
+    return (row->flags & ALD_SETTING_BLOCKS) == 0 || ald_cidr_parse(text, &block) == ALD_OK;
+}
+
 static void setting_take_list(const struct ald_setting_table *table, const struct ald_setting *row,
                               const struct ald_node *node, struct ald_errors *errors, void *field)
 {
@@ -111,6 +121,9 @@ static void setting_take_list(const struct ald_setting_table *table, const struc
                    ald_text_copy(slot, ALD_LISTED_MAX, ald_span_str(item->text)) != ALD_OK) {
             ald_errors_add(errors, item, "A value of %s must be a text of 1 to %d bytes.", row->key,
                            ALD_LISTED_MAX - 1);
+            continue;
+        } else if (!setting_block_ok(row, slot)) {
+            ald_errors_add(errors, item, SETTING_NO_BLOCK, row->key, slot);
             continue;
         }
         list.count++;
@@ -238,6 +251,10 @@ static bool setting_list_text(const struct ald_setting *row, const char *text, v
                               row->key, ALD_TEXTS_MAX, ALD_LISTED_MAX - 1);
             return false;
         }
+        if (!setting_block_ok(row, word)) {
+            (void)ald_err_set(err, ALD_INVALID, SETTING_NO_BLOCK, row->key, word);
+            return false;
+        }
         char *slot = list.item[list.count++];
         if (!masked)
             memcpy(slot, word, len + 1);
@@ -322,17 +339,48 @@ void ald_setting_take_flag(const struct ald_setting_table *table, const char *fl
     setting_take_text(table, &at, key, key, equals + 1, errors, out);
 }
 
-void ald_setting_print(const struct ald_setting_table *table, const void *in, struct ald_buf *out)
+/* How much of both keys is the same groups: `a.b.c` and `a.b.d` share `a.b.`. */
+static size_t setting_shared(const char *one, const char *other)
 {
-    struct ald_span section = {0};
+    size_t shared = 0;
+    for (size_t i = 0; one[i] != '\0' && one[i] == other[i]; i++)
+        if (one[i] == '.')
+            shared = i + 1;
+    return shared;
+}
+
+/* The groups of key that the row before did not open, and then its own name. */
+static void setting_print_key(const char *key, const char *before, unsigned indent,
+                              struct ald_buf *out)
+{
+    size_t shared = setting_shared(key, before);
+    unsigned depth = indent;
+    for (size_t i = 0; i < shared; i++)
+        depth += key[i] == '.' ? 2 : 0;
+    for (const char *at = key + shared;; depth += 2) {
+        size_t len = strcspn(at, ".");
+        ald_buf_printf(out, "%*s%.*s:", (int)depth, "", (int)len, at);
+        if (at[len] == '\0')
+            return;
+        ald_buf_put_byte(out, '\n');
+        at += len + 1;
+    }
+}
+
+void ald_setting_print(const struct ald_setting_table *table, const void *in, unsigned indent,
+                       struct ald_buf *out)
+{
+    const char *before = "";
     for (size_t i = 0; i < table->count; i++) {
         const struct ald_setting *row = &table->rows[i];
-        struct ald_span head = ald_span_of(row->key, strcspn(row->key, "."));
-        if (!ald_span_eq(head, section))
-            ald_buf_printf(out, "%.*s:\n", (int)head.len, (const char *)head.data);
-        section = head;
-        ald_buf_printf(out, "  %s: ", row->key + head.len + 1);
+        char top[SETTING_KEY_MAX];
+        ald_text_cut(top, sizeof top, ald_span_of(row->key, strcspn(row->key, ".")));
+        if (setting_listed(table->foreign, top))
+            continue;
+        setting_print_key(row->key, before, indent, out);
+        ald_buf_put_byte(out, ' ');
         ald_setting_write(row, (const char *)in + row->offset, out);
         ald_buf_put_byte(out, '\n');
+        before = row->key;
     }
 }

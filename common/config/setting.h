@@ -31,6 +31,7 @@ struct ald_texts {
 enum ald_setting_kind {
     ALD_SETTING_TEXT,     /* char[size] */
     ALD_SETTING_PATH,     /* char[size], absolute or relative to the working directory */
+    ALD_SETTING_ADDRESS,  /* char[size]: `127.0.0.1:7780` */
     ALD_SETTING_SECRET,   /* char[size], the resolved value */
     ALD_SETTING_WORD,     /* char[size], one of words */
     ALD_SETTING_INT,      /* int64_t */
@@ -43,7 +44,8 @@ enum ald_setting_kind {
 
 enum {
     ALD_SETTING_RELOAD = 1, /* SIGHUP takes a new value over */
-    ALD_SETTING_MASKED = 2  /* never printed; implied by SECRET */
+    ALD_SETTING_MASKED = 2, /* never printed; implied by SECRET */
+    ALD_SETTING_BLOCKS = 4  /* a list of addresses and blocks of them: `10.0.0.0/8` */
 };
 
 struct ald_setting {
@@ -82,8 +84,9 @@ void ald_setting_take_environment(const struct ald_setting_table *table,
 void ald_setting_take_flag(const struct ald_setting_table *table, const char *flag,
                            struct ald_errors *errors, void *out);
 
-/* Write all values as YAML, secrets masked. */
-void ald_setting_print(const struct ald_setting_table *table, const void *in, struct ald_buf *out);
+/* Write all values as YAML, secrets masked, each line behind so many spaces. */
+void ald_setting_print(const struct ald_setting_table *table, const void *in, unsigned indent,
+                       struct ald_buf *out);
 
 /* Resolve {env: VAR} or {file: PATH} into out[cap]; a trailing newline of a file is dropped. With
  * resolve false only the form is checked and out is "". False: errors say why, out is "". */

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/regular.h"
 #include "common/base/text.h"
+#include "common/config/address.h"
 #include "common/config/file.h"
 
 enum { SECRET_FILE_MAX = 64 << 10 };
@@ -126,6 +128,16 @@ static bool value_text(const struct ald_setting *row, const char *text, char *ou
     return true;
 }
 
+static bool value_address(const struct ald_setting *row, const char *text, char *out,
+                          struct ald_err *err)
+{
+    struct sockaddr_in address;
+    if (ald_address_parse(text, &address) != ALD_OK)
+        return value_refuse(row, text,
+                            "an IPv4 address and a port up to 65535, such as 127.0.0.1:7780", err);
+    return value_text(row, text, out, err);
+}
+
 static bool value_word(const struct ald_setting *row, const char *text, char *out,
                        struct ald_err *err)
 {
@@ -148,6 +160,8 @@ bool ald_setting_parse(const struct ald_setting *row, const char *text, void *fi
     case ALD_SETTING_TEXT:
     case ALD_SETTING_PATH:
         return value_text(row, text, field, err);
+    case ALD_SETTING_ADDRESS:
+        return value_address(row, text, field, err);
     case ALD_SETTING_WORD:
         return value_word(row, text, field, err);
     case ALD_SETTING_INT:
@@ -204,6 +218,7 @@ void ald_setting_write(const struct ald_setting *row, const void *field, struct 
         return;
     case ALD_SETTING_TEXT:
     case ALD_SETTING_PATH:
+    case ALD_SETTING_ADDRESS:
     case ALD_SETTING_WORD:
         value_quote(masked && *(const char *)field != '\0' ? "***" : field, out);
         return;
@@ -265,7 +280,7 @@ bool ald_secret_from_file(const char *path, char *out, size_t cap, struct ald_er
     bool ok = rc == ALD_OK;
     if (!ok)
         (void)ald_err_set(err, rc, "The file of the secret, %.120s, can't be read: %s.", path,
-                          rc == ALD_TOOBIG ? "too big" : strerror(errno));
+                          rc == ALD_TOOBIG ? "too big" : ald_regular_why(path, errno));
     struct ald_span value = ald_buf_span(&text);
     if (value.len > 0 && value.data[value.len - 1] == '\n')
         value.len--;

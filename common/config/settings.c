@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/text.h"
+#include "common/config/profile.h"
 #include "common/config/settings_rows.h"
 
 enum { SETTINGS_DOCS_MAX = 257 };
@@ -150,24 +151,43 @@ static void settings_read_file(const char *path, bool must, struct ald_errors *e
     out->providers = settings_providers(out->docs, path, errors);
 }
 
+const struct ald_node *ald_settings_node(const struct ald_settings *self, const char *key)
+{
+    if (self->docs == NULL || self->docs->count == 0)
+        return NULL;
+    return ald_node_at(ald_yaml_root(self->docs->doc[0]), key);
+}
+
+/* Two settings that do not go together: the place is that of the one that is written down. */
+static void settings_clash(const struct ald_settings *self, const char *key, const char *sentence,
+                           const char *other, struct ald_errors *errors)
+{
+    const struct ald_node nowhere = {.file = self->file[0] == '\0' ? "settings" : self->file};
+    const struct ald_node *at = ald_settings_node(self, key);
+    if (at == NULL)
+        at = ald_settings_node(self, other);
+    ald_errors_add(errors, at != NULL ? at : &nowhere, "%s %s %s.", key, sentence, other);
+}
+
 /* What one row can't say: how settings depend on each other. */
 static void settings_check(struct ald_settings *self, struct ald_errors *errors)
 {
+    static const char longer[] = "must not be longer than";
+    static const char larger[] = "must not be larger than";
     const struct ald_node at = {.file = self->file[0] == '\0' ? "settings" : self->file};
     if (self->gateway.ack_min_ms > self->gateway.ack_max_ms)
-        ald_errors_add(errors, &at, "gateway.ack_min must not be longer than gateway.ack_max.");
+        settings_clash(self, "gateway.ack_min", longer, "gateway.ack_max", errors);
     if (self->gateway.max_body_bytes > self->bus.max_item_bytes)
-        ald_errors_add(errors, &at, "gateway.max_body must not be larger than bus.max_item.");
+        settings_clash(self, "gateway.max_body", larger, "bus.max_item", errors);
     if (self->poller.max_answer_bytes > self->bus.max_item_bytes)
-        ald_errors_add(errors, &at, "poller.max_answer must not be larger than bus.max_item.");
+        settings_clash(self, "poller.max_answer", larger, "bus.max_item", errors);
     if (self->gateway.max_body_bytes > self->gateway.intake_memory_bytes)
-        ald_errors_add(errors, &at,
-                       "gateway.max_body must not be larger than gateway.intake_memory.");
+        settings_clash(self, "gateway.max_body", larger, "gateway.intake_memory", errors);
     if (self->dlq.first_after_ms > self->dlq.max_after_ms)
-        ald_errors_add(errors, &at, "dlq.first_after must not be longer than dlq.max_after.");
+        settings_clash(self, "dlq.first_after", longer, "dlq.max_after", errors);
     if (self->gateway.api_waiters > self->gateway.api_threads)
-        ald_errors_add(errors, &at,
-                       "gateway.api_waiters must not be more than gateway.api_threads.");
+        settings_clash(self, "gateway.api_waiters", "must not be more than", "gateway.api_threads",
+                       errors);
     if (self->gateway.spool[0] != '\0')
         return;
     struct ald_buf spool;
@@ -197,6 +217,9 @@ enum ald_rc ald_settings_load(const char *path, const char *const *flags, size_t
         settings_check(out, errors);
     if (errors->count == before)
         return ALD_OK;
+    ald_profiles_t *profiles = NULL; /* all that is wrong is said at once */
+    (void)!ald_profiles_load(out->providers, false, errors, &profiles);
+    ald_profiles_destroy(&profiles);
     ald_settings_free(out);
     return ALD_INVALID;
 }
@@ -210,7 +233,8 @@ void ald_settings_free(struct ald_settings *self)
 
 void ald_settings_print(const struct ald_settings *self, struct ald_buf *out)
 {
-    ald_setting_print(&ALD_SETTINGS_TABLE, self, out);
+    ald_setting_print(&ALD_SETTINGS_TABLE, self, 0, out);
+    ald_profiles_print(self->providers, out);
 }
 
 const struct ald_setting_table *ald_settings_table(void)

@@ -100,13 +100,17 @@ struct ald_settings {
 
 /* Load. path NULL: $ALDABA_CONFIG, else the default file, which alone may be missing. flags are
  * `key=value`. ALD_OK: out is filled, ald_settings_free it. ALD_INVALID: errors say all that is
- * wrong; out is empty and needs no free. */
+ * wrong, with the providers, too; out is empty and needs no free. */
 ALD_NODISCARD enum ald_rc ald_settings_load(const char *path, const char *const *flags,
                                             size_t flag_count, struct ald_errors *errors,
                                             struct ald_settings *out);
 void ald_settings_free(struct ald_settings *self);
 
-/* Write the settings as YAML, secrets masked, providers left out. */
+/* Where a setting is written in the file, for whoever finds fault with it. NULL: it is not in it.
+ * Borrowed until free. */
+const struct ald_node *ald_settings_node(const struct ald_settings *self, const char *key);
+
+/* Write the settings and the providers, with their defaults, as YAML, secrets masked. */
 void ald_settings_print(const struct ald_settings *self, struct ald_buf *out);
 
 /* The table, for help texts and a schema. */

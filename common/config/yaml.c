@@ -299,7 +299,8 @@ static void yaml_read(struct yaml_reader *self, struct ald_span text)
 {
     yaml_parser_t parser;
     ALD_ASSERT(yaml_parser_initialize(&parser) == 1);
-    yaml_parser_set_input_string(&parser, text.data, text.len);
+    const uint8_t *input = text.len > 0 ? text.data : (const uint8_t *)""; /* it takes no NULL */
+    yaml_parser_set_input_string(&parser, input, text.len);
     bool ended = false;
     while (!ended && !self->broken) {
         yaml_event_t event;

@@ -86,6 +86,9 @@ void ald_node_append(struct ald_node *parent, struct ald_node *child);
 /* The child of a map by its key. NULL: none, or map is NULL or no map. */
 const struct ald_node *ald_node_find(const struct ald_node *map, const char *key);
 
+/* The same by a path of keys with dots between them. */
+const struct ald_node *ald_node_at(const struct ald_node *map, const char *path);
+
 /* True for a scalar that says nothing: empty, ~ or null, not quoted. */
 bool ald_node_null(const struct ald_node *node);
 

@@ -105,7 +105,8 @@ static bool service_configure(ald_service_t *self, const struct service_argument
         bool secrets = self->ops->secrets && !arguments->check;
         ok = ald_profiles_load(self->settings.providers, secrets, &errors, &self->profiles) ==
                  ALD_OK &&
-             ald_profiles_fit(self->profiles, self->settings.bus.max_item_bytes, &errors);
+             ald_profiles_fit(self->profiles, self->settings.providers,
+                              self->settings.bus.max_item_bytes, &errors);
         if (!ok) {
             ald_profiles_destroy(&self->profiles);
             ald_settings_free(&self->settings);

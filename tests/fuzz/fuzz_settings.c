@@ -28,14 +28,15 @@ static void settings_take(const ald_yaml_t *yaml, struct ald_errors *errors)
     ald_setting_take_tree(&table, root, errors, &settings);
     struct ald_buf out;
     ald_buf_init(&out, 1 << 20);
-    ald_setting_print(&table, &settings, &out);
+    ald_setting_print(&table, &settings, 0, &out);
+    ald_profiles_print(ald_node_find(root, "providers"), &out);
     ald_buf_free(&out);
     const struct ald_node *providers = ald_node_find(root, "providers");
     enum ald_rc rc = ALD_OK;
     if (providers != NULL && providers->kind == ALD_NODE_MAP)
         rc = ald_profiles_load(providers, false, errors, &profiles);
     if (rc == ALD_OK && profiles != NULL)
-        (void)!ald_profiles_fit(profiles, settings.bus.max_item_bytes, errors);
+        (void)!ald_profiles_fit(profiles, providers, settings.bus.max_item_bytes, errors);
     settings_said(errors, errors->count == 0);
     ald_profiles_destroy(&profiles);
 }

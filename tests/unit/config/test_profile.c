@@ -106,8 +106,10 @@ static const struct load_case load_cases[] = {
     {HEAD POLL ", callback: {trust: auth}}",
      "p.yaml:1:106: callback.trust is \"auth\"; it must be one of: hint id token.\n"},
     {HEAD POLL ", callback: {auth: {source_ips: [10.0.0.1/8, host]}}}",
-     "p.yaml:1:1: p: source_ips takes addresses and blocks such as 10.0.0.0/8, not 10.0.0.1/8.\n"
-     "p.yaml:1:1: p: source_ips takes addresses and blocks such as 10.0.0.0/8, not host.\n"},
+     "p.yaml:1:126: A value of callback.auth.source_ips is \"10.0.0.1/8\"; it must be an address, "
+     "or a block of them such as 10.0.0.0/8.\n"
+     "p.yaml:1:138: A value of callback.auth.source_ips is \"host\"; it must be an address, or a "
+     "block of them such as 10.0.0.0/8.\n"},
     {HEAD POLL ", callback: {verification_file: {path: /a/b}}}",
      "p.yaml:1:1: p: verification_file needs both path and content.\n"
      "p.yaml:1:1: p: verification_file.path is a name at the root: /name.txt.\n"},
@@ -138,11 +140,78 @@ static void test_fit(void **state)
     struct ald_errors errors;
     ald_profiles_t *profiles =
         profiles_of("p: {family: inphp, poll: none, callback: {max_body: 64MiB}}", false, &errors);
-    assert_true(ald_profiles_fit(profiles, 64 << 20, &errors));
-    assert_false(ald_profiles_fit(profiles, (64 << 20) - 1, &errors));
+    assert_true(ald_profiles_fit(profiles, NULL, 64 << 20, &errors));
+    assert_false(ald_profiles_fit(profiles, NULL, (64 << 20) - 1, &errors));
     assert_string_equal(ald_errors_text(&errors),
                         "providers: p: callback.max_body must not be larger than bus.max_item.\n");
     ald_profiles_destroy(&profiles);
+    ald_errors_free(&errors);
+}
+
+/* Where the value is written, else where its profile is. */
+static void test_fit_says_where(void **state)
+{
+    (void)state;
+    static const char text[] = "p: {family: inphp, poll: none,\n callback: {max_body: 64MiB}}\n"
+                               "q: {family: inphp, poll: none}";
+    struct ald_errors errors;
+    ald_yaml_t *yaml = NULL;
+    ald_profiles_t *profiles = NULL;
+    ald_errors_init(&errors);
+    assert_int_equal(ald_yaml_parse("p.yaml", ald_span_str(text), 0, &errors, &yaml), ALD_OK);
+    const struct ald_node *providers = ald_yaml_root(yaml);
+    assert_int_equal(ald_profiles_load(providers, false, &errors, &profiles), ALD_OK);
+    assert_false(ald_profiles_fit(profiles, providers, 1 << 20, &errors));
+    assert_string_equal(ald_errors_text(&errors),
+                        "p.yaml:2:13: p: callback.max_body must not be larger than bus.max_item.\n"
+                        "p.yaml:1:1: p: poll.max_bytes must not be larger than bus.max_item.\n"
+                        "p.yaml:3:1: q: callback.max_body must not be larger than bus.max_item.\n"
+                        "p.yaml:3:1: q: poll.max_bytes must not be larger than bus.max_item.\n");
+    ald_profiles_destroy(&profiles);
+    ald_yaml_destroy(&yaml);
+    ald_errors_free(&errors);
+}
+
+/* What is printed reads back as the same profiles, but for the secrets. */
+static void test_print_reads_back(void **state)
+{
+    (void)state;
+    static const char text[] = "p: {secrets: {key: {env: ALD_TEST_KEY}}, family: inphp, " POLL
+                               ", callback: {trust: id, auth: {source_ips: [10.0.0.0/8]}}}\n"
+                               "q: {family: inphp, poll: none}";
+    struct ald_errors errors;
+    struct ald_buf said;
+    ald_yaml_t *yaml = NULL;
+    ald_yaml_t *again = NULL;
+    ald_errors_init(&errors);
+    ald_buf_init(&said, 1 << 16);
+    assert_int_equal(ald_yaml_parse("p.yaml", ald_span_str(text), 0, &errors, &yaml), ALD_OK);
+    ald_profiles_print(ald_yaml_root(yaml), &said);
+    assert_int_equal(ald_yaml_parse("s", ald_buf_span(&said), 0, &errors, &again), ALD_OK);
+    const struct ald_node *root = ald_yaml_root(again);
+    static const struct {
+        const char *path, *want;
+    } cases[] = {{"providers.p.secrets.key", "***"},
+                 {"providers.p.poll.request.url", "http://h/r"},
+                 {"providers.p.poll.schedule.every", "5s"},
+                 {"providers.p.callback.trust", "id"},
+                 {"providers.p.callback.stale_after", "45s"},
+                 {"providers.q.poll", "none"},
+                 {"providers.q.secrets.key", ""}};
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        const struct ald_node *node = ald_node_at(root, cases[i].path);
+        assert_non_null(node);
+        assert_string_equal(node->text, cases[i].want);
+    }
+    assert_int_equal(ald_node_at(root, "providers.p.callback.auth.source_ips")->count, 1);
+    assert_null(ald_node_at(root, "providers.p.profile"));
+    assert_null(ald_node_at(root, "providers.q.poll.every"));
+    ald_buf_reset(&said);
+    ald_profiles_print(NULL, &said);
+    assert_string_equal(ald_buf_str(&said), "providers: {}\n");
+    ald_yaml_destroy(&again);
+    ald_yaml_destroy(&yaml);
+    ald_buf_free(&said);
     ald_errors_free(&errors);
 }
 
@@ -315,10 +384,16 @@ static void test_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example), cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_load),    cmocka_unit_test(test_secrets),
-        cmocka_unit_test(test_peers),   cmocka_unit_test(test_poll_request),
-        cmocka_unit_test(test_fit),     cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_load),
+        cmocka_unit_test(test_secrets),
+        cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_poll_request),
+        cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_fit_says_where),
+        cmocka_unit_test(test_print_reads_back),
+        cmocka_unit_test(test_digest),
         cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

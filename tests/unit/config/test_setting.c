@@ -188,7 +188,7 @@ static void test_print_reads_back(void **state)
     assert_string_equal(ald_errors_text(&errors), "");
     struct ald_buf text;
     ald_buf_init(&text, 4096);
-    ald_setting_print(&table, &box, &text);
+    ald_setting_print(&table, &box, 0, &text);
     assert_null(strstr(ald_buf_str(&text), "value"));
     assert_non_null(strstr(ald_buf_str(&text), "  secret: \"***\"\n"));
     assert_non_null(strstr(ald_buf_str(&text), "  tokens: [\"***\"]\n"));

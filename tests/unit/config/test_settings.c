@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,8 +98,8 @@ static void test_missing_file(void **state)
 static void test_providers(void **state)
 {
     (void)state;
-    folder_write(&folder, "a.yaml", "providers:\n  one: {family: inphp}\n");
-    folder_write(&folder, "providers.d/20.yaml", "profile: two\nfamily: inphp\n");
+    folder_write(&folder, "a.yaml", "providers:\n  one: {family: inphp, poll: none}\n");
+    folder_write(&folder, "providers.d/20.yaml", "profile: two\nfamily: inphp\npoll: none\n");
     folder_write(&folder, "providers.d/10.yaml", "profile: three\nx: &a 1\ny: *a\n");
     folder_write(&folder, "providers.d/.hidden.yaml", "[");
     folder_write(&folder, "providers.d/notes.txt", "[");
@@ -111,6 +112,7 @@ static void test_providers(void **state)
     assert_int_equal(ald_node_find(two, "family")->line, 2);
     ald_settings_free(&settings);
 
+    folder_write(&folder, "providers.d/10.yaml", "profile: three\nfamily: inphp\npoll: none\n");
     folder_write(&folder, "providers.d/30.yaml", "profile: one\n");
     folder_write(&folder, "providers.d/40.yaml", "family: inphp\n");
     (void)load(folder_path(&folder, "a.yaml"), NULL,
@@ -132,15 +134,62 @@ static void test_all_errors(void **state)
                "command line: There is no setting dlq.tik; did you mean dlq.tick?\n");
 }
 
+static void test_addresses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        bool good;
+    } cases[] = {{"127.0.0.1:7780", true},   {"0.0.0.0:0", true},        {"127.0.0.1:65535", true},
+                 {"127.0.0.1:65536", false}, {"127.0.0.1:99999", false}, {"127.0.0.1", false},
+                 {"127.0.0.1:", false},      {":7780", false},           {"localhost:7780", false},
+                 {"1.2.3:80", false},        {"1.2.3.256:80", false},    {"[::1]:80", false}};
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        char want[256] = "";
+        char line[64];
+        (void)snprintf(line, sizeof line, "gateway: {public: \"%s\"}\n", cases[i].value);
+        if (!cases[i].good)
+            (void)snprintf(
+                want, sizeof want,
+                "a.yaml:1:11: gateway.public is \"%s\"; it must be an IPv4 address and a "
+                "port up to 65535, such as 127.0.0.1:7780.\n",
+                cases[i].value);
+        folder_write(&folder, "a.yaml", line);
+        struct ald_settings settings = load(folder_path(&folder, "a.yaml"), NULL, want);
+        ald_settings_free(&settings);
+    }
+}
+
+/* Settings, lists of addresses, and providers: all that is wrong comes at once. */
+static void test_errors_of_providers_come_along(void **state)
+{
+    (void)state;
+    folder_write(&folder, "a.yaml",
+                 "gateway:\n  trusted_proxies: [1.2.3, 10.0.0.0/8]\n"
+                 "providers:\n  p: {family: none, poll: none}\n");
+    (void)load(folder_path(&folder, "a.yaml"), "gateway.trusted_proxies=10.0.0.1/8",
+               "a.yaml:2:21: A value of gateway.trusted_proxies is \"1.2.3\"; it must be an "
+               "address, or a block of them such as 10.0.0.0/8.\n"
+               "command line: gateway.trusted_proxies: A value of gateway.trusted_proxies is "
+               "\"10.0.0.1/8\"; it must be an address, or a block of them such as 10.0.0.0/8.\n"
+               "a.yaml:4:7: family is \"none\"; it must be one of: inphp.\n");
+}
+
 static void test_dependencies(void **state)
 {
     (void)state;
     folder_write(&folder, "a.yaml", "gateway: {ack_min: 2s, max_body: 65MiB, api_waiters: 30}\n");
     (void)load(folder_path(&folder, "a.yaml"), NULL,
-               "a.yaml: gateway.ack_min must not be longer than gateway.ack_max.\n"
-               "a.yaml: gateway.max_body must not be larger than bus.max_item.\n"
-               "a.yaml: gateway.max_body must not be larger than gateway.intake_memory.\n"
-               "a.yaml: gateway.api_waiters must not be more than gateway.api_threads.\n");
+               "a.yaml:1:11: gateway.ack_min must not be longer than gateway.ack_max.\n"
+               "a.yaml:1:24: gateway.max_body must not be larger than bus.max_item.\n"
+               "a.yaml:1:24: gateway.max_body must not be larger than gateway.intake_memory.\n"
+               "a.yaml:1:41: gateway.api_waiters must not be more than gateway.api_threads.\n");
+    folder_write(&folder, "a.yaml", "gateway: {ack_max: 100ms}\n"); /* the other is the default */
+    (void)load(folder_path(&folder, "a.yaml"), NULL,
+               "a.yaml:1:11: gateway.ack_min must not be longer than gateway.ack_max.\n");
+    folder_write(&folder, "a.yaml", "");
+    (void)load(folder_path(&folder, "a.yaml"), "gateway.ack_max=100ms",
+               "a.yaml: gateway.ack_min must not be longer than gateway.ack_max.\n");
 }
 
 static void test_print_reads_back(void **state)
@@ -197,6 +246,7 @@ int main(void)
         TEST(test_example),      TEST(test_order),
         TEST(test_missing_file), TEST(test_providers),
         TEST(test_all_errors),   TEST(test_dependencies),
+        TEST(test_addresses),    TEST(test_errors_of_providers_come_along),
         TEST(test_secret_file),  TEST(test_print_reads_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
