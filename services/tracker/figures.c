@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/ident.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "services/tracker/feed.h"
@@ -101,6 +102,17 @@ static void figures_providers(const struct tracker *self, zmsg_t *to)
     }
 }
 
+/* Which task is owed for longest, and since when. Its id tells both. */
+static void figures_oldest(const struct tracker *self, zmsg_t *to)
+{
+    uint64_t id = pending_lowest(self->pending);
+    char text[ALD_TASK_ID_TEXT] = "";
+    if (id != 0)
+        ald_task_id_text(id, text);
+    figure_text(to, "status", "oldest_open", 0, text);
+    figure(to, "status", "oldest_open_at_ms", id != 0 ? ald_task_id_wall_ms(id) : 0);
+}
+
 void figures_add(struct tracker *self, zmsg_t *to)
 {
     int64_t open = 0;
@@ -126,6 +138,7 @@ void figures_add(struct tracker *self, zmsg_t *to)
     figure(to, "status", "pollers", (int64_t)jobs_pollers(self->jobs));
     figure(to, "status", "waiters", (int64_t)feed_waiters(self->feed));
     figure(to, "status", "orphans", (int64_t)self->orphans);
+    figures_oldest(self, to);
     figure(to, "status", "unindexed", vault_unindexed(&self->vault));
     figure(to, "status", "wal_bytes", (int64_t)ald_store_wal_bytes(self->vault.store));
     figure(to, "status", "service_ms", tracker_now(self).run_ms);

@@ -77,6 +77,25 @@ static uint64_t fetch_scan(struct reading *self, const struct msg_fetch *fetch, 
     return after;
 }
 
+/* Is there such a place? One beyond the head would be waited for until the feed has caught up, and
+ * what came until then would be missed: whoever asks kept it from a feed that is not this one. */
+static bool fetch_sound(const struct msg_fetch *fetch, enum position_kind kind, uint64_t after,
+                        uint64_t last, struct msg_events *head)
+{
+    if (kind == POSITION_BAD)
+        (void)snprintf(head->detail, sizeof head->detail,
+                       "\"%.64s\" is no position: write all, new, or LANE:SEQ as in the id of an "
+                       "event, such as %.40s, the head.",
+                       fetch->after, head->head);
+    else if (kind == POSITION_AFTER && after > last)
+        (void)snprintf(head->detail, sizeof head->detail,
+                       "The position %.64s is beyond the head of the feed, %.40s: it is of another "
+                       "feed, or one side was set back to a backup. Go on from the head, or from "
+                       "all.",
+                       fetch->after, head->head);
+    return head->detail[0] == '\0';
+}
+
 void reading_fetch(struct reading *self, const struct msg_fetch *fetch)
 {
     struct msg_events head = {.req = fetch->req};
@@ -87,23 +106,22 @@ void reading_fetch(struct reading *self, const struct msg_fetch *fetch)
     uint64_t last = newest > told ? newest : told;
     uint64_t after = 0;
     zmsg_t *page = zmsg_new();
-    const char *rc = "ok";
     enum position_kind kind = position_read(fetch->after, lane, &after);
+    position_write(lane, last, head.head);
     if (kind == POSITION_NEW)
         after = last;
-    if (kind == POSITION_BAD)
-        rc = "invalid";
     else if (kind == POSITION_OTHER_LANE)
         after = 0;
     uint64_t first = oldest > 0 ? oldest : last + 1;
-    head.gap = kind == POSITION_OTHER_LANE || (kind == POSITION_AFTER && after + 1 < first);
-    if (kind != POSITION_BAD)
+    ald_text_cut(head.rc, sizeof head.rc, ald_span_str("invalid"));
+    if (fetch_sound(fetch, kind, after, last, &head)) {
+        head.gap = kind == POSITION_OTHER_LANE || (kind == POSITION_AFTER && after + 1 < first);
         after = fetch_scan(self, fetch, after + 1 < first ? first - 1 : after, lane, page);
+        ald_text_cut(head.rc, sizeof head.rc, ald_span_str("ok"));
+        position_write(lane, after, head.position);
+    }
     if (self->rc != ALD_OK)
-        rc = "busy";
-    ald_text_cut(head.rc, sizeof head.rc, ald_span_str(rc));
-    position_write(lane, after, head.position);
-    position_write(lane, last, head.head);
+        ald_text_cut(head.rc, sizeof head.rc, ald_span_str("busy"));
     ald_frame_put(self->answer, &MSG_EVENTS, &head);
     zframe_t *frame = zmsg_pop(page);
     for (; frame; frame = zmsg_pop(page))

@@ -28,6 +28,12 @@ void reading_fetch(struct reading *self, const struct msg_fetch *fetch);
 /* Find the seq of a task's result. 0 = it has none. */
 uint64_t reading_seq(struct reading *self, uint64_t task, uint64_t hint);
 
+/* Add the notes of a task to the answer, in the order of time. */
+void reading_timeline(struct reading *self, const struct msg_task_view *view);
+
+/* How many polls of a task left for the provider, as its timeline knows. */
+uint64_t reading_polls(struct reading *self, uint64_t task);
+
 /* Fill the parts of a view that its result gives. */
 void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct msg_task_view *view,
                     struct ald_buf *keep);

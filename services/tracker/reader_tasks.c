@@ -69,59 +69,6 @@ static void reading_answer(struct reading *self, uint64_t req, const char *rc, c
     ald_frame_put(self->answer, &MSG_ANSWER, &answer);
 }
 
-static void reading_note(struct reading *self, int64_t at_ms, const char *what,
-                         struct ald_span text)
-{
-    struct msg_note note = {.at_ms = at_ms};
-    ald_text_cut(note.what, sizeof note.what, ald_span_str(what));
-    ald_text_cut(note.text, sizeof note.text, text);
-    ald_frame_put(self->answer, &MSG_NOTE, &note);
-}
-
-/* Callbacks of a task: those that are indexed, and those that came since. */
-static void reading_arrivals(struct reading *self, uint64_t task)
-{
-    ald_stmt_t *stmt = reading_prepare(
-        self, "SELECT a.at_ms, a.disposition, a.proof, a.letter FROM arrivals a WHERE a.no IN"
-              " (SELECT no FROM finds WHERE task = ?1 AND kind = 1 UNION"
-              "  SELECT no FROM arrivals WHERE no > ?2 AND task = ?1) ORDER BY a.no LIMIT ?3");
-    if (!stmt)
-        return;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
-    ald_stmt_bind_i64(stmt, 2, reading_fact(self, "indexed_arrival"));
-    ald_stmt_bind_i64(stmt, 3, READER_NOTES_MAX);
-    while (reading_step(self, stmt)) {
-        char text[ALD_TEXT_MAX];
-        char letter[ALD_ULID_MAX];
-        ald_text_cut(letter, sizeof letter, ald_stmt_text(stmt, 3));
-        (void)snprintf(text, sizeof text, "%s, proof %s%s%s",
-                       ald_disposition_name((enum ald_disposition)ald_stmt_i64(stmt, 1)),
-                       ald_proof_name((enum ald_proof)ald_stmt_i64(stmt, 2)),
-                       letter[0] != '\0' ? ", letter " : "", letter);
-        reading_note(self, ald_stmt_i64(stmt, 0), "callback", ald_span_str(text));
-    }
-    ald_stmt_reset(stmt);
-}
-
-static void reading_notes(struct reading *self, uint64_t task)
-{
-    ald_stmt_t *stmt = reading_prepare(
-        self, "SELECT n.at_ms, n.what, n.said FROM notes n WHERE n.no IN"
-              " (SELECT no FROM finds WHERE task = ?1 AND kind = 2 UNION"
-              "  SELECT no FROM notes WHERE no > ?2 AND task = ?1) ORDER BY n.no LIMIT ?3");
-    if (!stmt)
-        return;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
-    ald_stmt_bind_i64(stmt, 2, reading_fact(self, "indexed_note"));
-    ald_stmt_bind_i64(stmt, 3, READER_NOTES_MAX);
-    while (reading_step(self, stmt)) {
-        char what[ALD_WORD_MAX];
-        ald_text_cut(what, sizeof what, ald_stmt_text(stmt, 1));
-        reading_note(self, ald_stmt_i64(stmt, 0), what, ald_stmt_text(stmt, 2));
-    }
-    ald_stmt_reset(stmt);
-}
-
 static bool reading_task(struct reading *self, uint64_t task, struct msg_task_view *view)
 {
     ald_stmt_t *stmt =
@@ -150,14 +97,12 @@ void reading_get(struct reading *self, const struct msg_get *get, const struct r
             ald_text_cut(view.token, sizeof view.token, ald_span_str(hint->token));
             if (hint->polling)
                 ald_text_cut(view.state, sizeof view.state, ald_span_str("polling"));
+        } else {
+            view.polls = reading_polls(self, get->task); /* memory has forgotten it */
         }
         reading_answer(self, get->req, "ok", "", "");
         ald_frame_put(self->answer, &MSG_TASK_VIEW, &view);
-        reading_note(self, view.created_at_ms, "created", ald_span_str(""));
-        reading_arrivals(self, get->task);
-        reading_notes(self, get->task);
-        if (view.ended_at_ms != 0)
-            reading_note(self, view.ended_at_ms, "result", ald_span_str(view.state));
+        reading_timeline(self, &view);
     } else {
         const char *rc = self->rc == ALD_OK ? "notfound" : "busy";
         reading_answer(self, get->req, rc, "There is no task of this id.", "");
@@ -261,6 +206,12 @@ void reading_list(struct reading *self, const struct msg_list *list)
     uint64_t last = 0;
     char cursor[ALD_POSITION_MAX] = "";
     zmsg_t *page = zmsg_new();
+    enum ald_state state = ALD_STATE_ACCEPTED;
+    if (list->state[0] != '\0' && !ald_state_find(list->state, &state)) {
+        reading_answer(self, list->req, "invalid", "There is no such state.", "");
+        zmsg_destroy(&page);
+        return;
+    }
     if (list->cursor[0] != '\0' &&
         ald_task_id_parse(ald_span_str(list->cursor), &below) != ALD_OK) {
         reading_answer(self, list->req, "invalid", "cursor is not one that a list has given.", "");

@@ -1,0 +1,183 @@
+/* What the reader tells of the feed and of one task. */
+#include "services/tracker/reader_inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/tracker/rows.h"
+
+/* A reading of the store as it is now; the caller ends it. */
+static void begin(struct rows *rows, struct reading *reading)
+{
+    char path[ALD_STORE_PATH_MAX];
+    struct ald_err err = {0};
+    *reading = (struct reading){.answer = zmsg_new()};
+    (void)snprintf(path, sizeof path, "%s/tracker.db", rows->folder.path);
+    const struct ald_store_options options = vault_options(path, true);
+    assert_int_equal(ald_store_open(&options, &reading->store, &err), ALD_OK);
+}
+
+static void end(struct reading *reading)
+{
+    zmsg_destroy(&reading->answer);
+    ald_store_destroy(&reading->store);
+}
+
+/* Fetch after a position; the answer as "rc position head gap: seqs", the detail in *detail. */
+static const char *fetch(struct rows *rows, const char *after, char detail[ALD_TEXT_MAX])
+{
+    static char said[512];
+    struct reading reading;
+    struct msg_fetch ask = {.req = 9};
+    struct msg_events head;
+    struct msg_event event;
+    (void)snprintf(ask.after, sizeof ask.after, "%s", after);
+    begin(rows, &reading);
+    reading_fetch(&reading, &ask);
+    zframe_t *frame = zmsg_first(reading.answer);
+    assert_int_equal(ald_wire_decode(&MSG_EVENTS, &head, ald_frame_span(frame)), ALD_OK);
+    (void)snprintf(said, sizeof said, "%s %s %s %d:", head.rc, head.position, head.head, head.gap);
+    memcpy(detail, head.detail, sizeof head.detail);
+    while ((frame = zmsg_next(reading.answer))) {
+        size_t used = strlen(said);
+        assert_int_equal(ald_wire_decode(&MSG_EVENT, &event, ald_frame_span(frame)), ALD_OK);
+        (void)snprintf(said + used, sizeof said - used, " %llu", (unsigned long long)event.seq);
+    }
+    end(&reading);
+    return said;
+}
+
+static void fill(struct rows *rows)
+{
+    vault_begin(&rows->vault);
+    for (uint64_t id = 1; id <= 3; id++) {
+        rows_task(rows, id, "");
+        (void)rows_end(rows, id, "");
+    }
+    rows_commit(rows);
+}
+
+static void test_example(void **state)
+{
+    char detail[ALD_TEXT_MAX];
+    fill(*state);
+    assert_string_equal(fetch(*state, "0:1", detail), "ok 0:3 0:3 0: 2 3");
+}
+
+static void test_positions(void **state)
+{
+    static const struct {
+        const char *after;
+        const char *want;
+        const char *says; /* a part of the detail, "" = there is none */
+    } cases[] = {
+        {"", "ok 0:3 0:3 0: 1 2 3", ""},
+        {"all", "ok 0:3 0:3 0: 1 2 3", ""},
+        {"new", "ok 0:3 0:3 0:", ""},
+        {"0:3", "ok 0:3 0:3 0:", ""},
+        {"0:4", "invalid  0:3 0:", "beyond the head of the feed, 0:3"},
+        {"0:18446744073709551615", "invalid  0:3 0:", "beyond the head of the feed, 0:3"},
+        {"7:1", "ok 0:3 0:3 1: 1 2 3", ""}, /* another lane */
+        {"3", "invalid  0:3 0:", "such as 0:3"},
+        {"bad", "invalid  0:3 0:", "\"bad\" is no position: write all, new, or LANE:SEQ"},
+    };
+    char detail[ALD_TEXT_MAX];
+    fill(*state);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        assert_string_equal(fetch(*state, cases[i].after, detail), cases[i].want);
+        assert_non_null(strstr(detail, cases[i].says));
+        assert_int_equal(detail[0] == '\0', cases[i].says[0] == '\0');
+    }
+}
+
+static void test_an_empty_feed_has_a_head(void **state)
+{
+    char detail[ALD_TEXT_MAX];
+    assert_string_equal(fetch(*state, "0:0", detail), "ok 0:0 0:0 0:");
+    assert_string_equal(fetch(*state, "0:1", detail), "invalid  0:0 0:");
+}
+
+/* The task as "state polls: time what, ...". */
+static const char *get(struct rows *rows, uint64_t task, uint64_t seq)
+{
+    static char said[512];
+    struct reading reading;
+    const struct msg_get ask = {.req = 9, .task = task};
+    const struct reader_hint hint = {.seq = seq}; /* it is not indexed yet */
+    struct msg_task_view view;
+    struct msg_note note;
+    begin(rows, &reading);
+    reading_get(&reading, &ask, &hint);
+    (void)zmsg_first(reading.answer);
+    zframe_t *frame = zmsg_next(reading.answer);
+    assert_int_equal(ald_wire_decode(&MSG_TASK_VIEW, &view, ald_frame_span(frame)), ALD_OK);
+    (void)snprintf(said, sizeof said, "%s %llu:", view.state, (unsigned long long)view.polls);
+    while ((frame = zmsg_next(reading.answer))) {
+        size_t used = strlen(said);
+        assert_int_equal(ald_wire_decode(&MSG_NOTE, &note, ald_frame_span(frame)), ALD_OK);
+        (void)snprintf(said + used, sizeof said - used, " %lld %s", (long long)note.at_ms,
+                       note.what);
+    }
+    end(&reading);
+    return said;
+}
+
+/* rows.h: task 300 is made at 1300 and published at 3000. Some of its rows are indexed, some not.
+ */
+static void test_polls_and_timeline_of_an_ended_task(void **state)
+{
+    struct rows *rows = *state;
+    vault_begin(&rows->vault);
+    (void)rows_arrival(rows, 300, ALD_DISP_PARKED, 1200);
+    rows_task(rows, 300, "77");
+    vault_note(&rows->vault, 300, 2500, "poll.hinted", "pending");
+    vault_note(&rows->vault, 300, 2000, "poll", "pending");
+    rows_commit(rows);
+    vault_index(&rows->vault, 0);
+    vault_begin(&rows->vault);
+    vault_note(&rows->vault, 300, 2600, "poll.unsent", "");
+    vault_note(&rows->vault, 300, 2700, "poll", "done");
+    vault_note(&rows->vault, 7, 2700, "poll", "of another task");
+    uint64_t seq = rows_end(rows, 300, "");
+    (void)rows_arrival(rows, 300, ALD_DISP_DUPLICATE, 3500);
+    (void)rows_arrival(rows, 300, ALD_DISP_PROGRESS, 2100);
+    rows_commit(rows);
+    assert_string_equal(get(rows, 300, seq),
+                        "done 3: 1200 callback 1300 created 2000 poll 2100 callback"
+                        " 2500 poll.hinted 2600 poll.unsent 2700 poll 3000 result 3500 callback");
+}
+
+static void test_lists_refuse_states_that_there_are_not(void **state)
+{
+    static const struct {
+        struct msg_list ask;
+        const char *rc;
+    } cases[] = {{{.req = 9}, "ok"},
+                 {{.req = 9, .state = "done"}, "ok"},
+                 {{.req = 9, .state = "nosuch"}, "invalid"}};
+    fill(*state);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct reading reading;
+        struct msg_answer head;
+        begin(*state, &reading);
+        reading_list(&reading, &cases[i].ask);
+        zframe_t *frame = zmsg_first(reading.answer);
+        assert_int_equal(ald_wire_decode(&MSG_ANSWER, &head, ald_frame_span(frame)), ALD_OK);
+        assert_string_equal(head.rc, cases[i].rc);
+        end(&reading);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {WITH_ROWS(test_example), WITH_ROWS(test_positions),
+                                       WITH_ROWS(test_an_empty_feed_has_a_head),
+                                       WITH_ROWS(test_polls_and_timeline_of_an_ended_task),
+                                       WITH_ROWS(test_lists_refuse_states_that_there_are_not)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
