@@ -10,7 +10,10 @@
 
 enum { API_KEPT = 1 << 20 }; /* a thread's buffers are given back beyond this */
 
-enum { API_OPEN = 1 }; /* no token needed */
+enum {
+    API_OPEN = 1, /* no token needed; probes may ask with whatever query they like */
+    API_ASKS = 2  /* reads its query; the others take none */
+};
 
 /* A segment {id} takes one segment of the path. */
 static const struct api_route {
@@ -20,22 +23,22 @@ static const struct api_route {
     unsigned flags;
 } API_ROUTES[] = {
     {"POST", "/v1/tasks", api_task_make, 0},
-    {"GET", "/v1/tasks", api_task_list, 0},
-    {"GET", "/v1/tasks/{id}", api_task_show, 0},
-    {"GET", "/v1/tasks/{id}/result", api_task_result, 0},
+    {"GET", "/v1/tasks", api_task_list, API_ASKS},
+    {"GET", "/v1/tasks/{id}", api_task_show, API_ASKS},
+    {"GET", "/v1/tasks/{id}/result", api_task_result, API_ASKS},
     {"POST", "/v1/tasks/{id}/cancel", api_task_cancel, 0},
     {"POST", "/v1/tasks/{id}/attach", api_task_attach, 0},
-    {"GET", "/v1/events", api_events, 0},
-    {"GET", "/v1/dead-letters", api_letter_list, 0},
+    {"GET", "/v1/events", api_events, API_ASKS},
+    {"GET", "/v1/dead-letters", api_letter_list, API_ASKS},
     {"GET", "/v1/dead-letters/{id}", api_letter_show, 0},
     {"POST", "/v1/dead-letters/{id}/replay", api_letter_replay, 0},
     {"DELETE", "/v1/dead-letters/{id}", api_letter_drop, 0},
     {"GET", "/v1/status", api_status, 0},
-    {"GET", "/v1/audit", api_audit, 0},
+    {"GET", "/v1/audit", api_audit, API_ASKS},
     {"POST", "/v1/backup", api_backup, 0},
     {"GET", "/healthz", api_alive, API_OPEN},
     {"GET", "/readyz", api_ready, API_OPEN},
-    {"GET", "/metrics", api_metrics, 0},
+    {"GET", "/metrics", api_metrics, API_ASKS},
 };
 
 static bool api_loopback(const char *listen)
@@ -148,7 +151,8 @@ static void api_dispatch(struct api_call *call)
                               ald_span_str(""));
             return;
         }
-        route->run(call);
+        if ((route->flags & (API_OPEN | API_ASKS)) != 0 || api_query(call, NULL, 0))
+            route->run(call);
         return;
     }
     if (allow[0] == '\0') {

@@ -163,8 +163,11 @@ static bool books_recount(struct api_call *call, struct audit *books)
  * balance that fails is looked at again before it is told. */
 void api_audit(struct api_call *call)
 {
-    char deep[8];
-    bool is_deep = api_argument(call, "deep", deep, sizeof deep) && strcmp(deep, "0") != 0;
+    bool deep = false;
+    const struct api_query_field fields[] = {
+        {.name = "deep", .kind = API_QUERY_FLAG, .out = &deep}};
+    if (!api_query(call, fields, ALD_COUNT(fields)))
+        return;
     struct audit *books = calloc(1, sizeof *books);
     ALD_ASSERT(books);
     enum ald_rc rc = books_read(call, books);
@@ -175,7 +178,7 @@ void api_audit(struct api_call *call)
     }
     if (rc != ALD_OK)
         api_unasked(call, ALD_CHANNEL_QUERY, rc);
-    else if (!is_deep || books_recount(call, books))
+    else if (!deep || books_recount(call, books))
         books_send(call, books);
     free(books);
 }

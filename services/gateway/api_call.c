@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/text.h"
-#include "common/config/form.h"
 #include "common/net/sock.h"
 
 static const char API_JSON[] = "Content-Type: application/json\r\nCache-Control: no-store\r\n";
@@ -69,28 +67,13 @@ bool api_body(struct api_call *call)
     return rc == ALD_OK;
 }
 
-bool api_argument(struct api_call *call, const char *name, char *out, size_t cap)
+bool api_query(struct api_call *call, const struct api_query_field *fields, size_t count)
 {
-    struct ald_span raw;
-    out[0] = '\0';
-    if (ald_form_find(call->request->query, name, &raw) != ALD_OK)
-        return false;
-    struct ald_buf text;
-    ald_buf_init(&text, API_BODY_MAX);
-    bool ok = ald_form_decode(raw, ALD_PLUS_SPACE, &text) == ALD_OK &&
-              ald_text_copy(out, cap, ald_buf_span(&text)) == ALD_OK;
-    ald_buf_free(&text);
-    return ok;
-}
-
-uint64_t api_number(struct api_call *call, const char *name, uint64_t fallback, uint64_t max)
-{
-    char text[24];
-    uint64_t value = fallback;
-    if (!api_argument(call, name, text, sizeof text) ||
-        ald_text_u64(ald_span_str(text), &value) != ALD_OK)
-        value = fallback;
-    return value < max ? value : max;
+    struct ald_err err = {0};
+    if (api_query_read(call->request->query, fields, count, &err) == ALD_OK)
+        return true;
+    api_problem(call, 400, err.text);
+    return false;
 }
 
 void api_refused(struct api_call *call, const char *word, const char *detail)

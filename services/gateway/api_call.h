@@ -9,6 +9,7 @@
 #include "proto/channels.h"
 #include "proto/messages.h"
 #include "services/gateway/api.h"
+#include "services/gateway/api_query.h"
 #include "services/gateway/json_out.h"
 
 enum {
@@ -50,10 +51,9 @@ struct json_out api_json(struct api_call *call);
 /* Read the body into worker->body. */
 ALD_NODISCARD bool api_body(struct api_call *call);
 
-/* A query argument, decoded. False: it is absent, or does not fit, then out is "". */
-bool api_argument(struct api_call *call, const char *name, char *out, size_t cap);
-/* The same as a number; fallback when it is absent or none, and never above max. */
-uint64_t api_number(struct api_call *call, const char *name, uint64_t fallback, uint64_t max);
+/* Read the query. False: a problem was answered. */
+ALD_NODISCARD bool api_query(struct api_call *call, const struct api_query_field *fields,
+                             size_t count);
 
 /* Ask and take the head of the answer. True: the daemon said `ok` (or `exists`); *answer is the
  * caller's, its cursor on the head. False: a problem was answered. */

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "services/gateway/api_call.h"
 #include "services/gateway/json_view.h"
 
@@ -110,19 +111,32 @@ static void events_loop(struct events_stream *self)
     }
 }
 
-/* Where to begin: Last-Event-ID of a client that comes again, else after=, else now. */
-static void events_begin(struct events_stream *self)
+/* Where to begin: Last-Event-ID of a client that comes again, else after=, else now. False: a
+ * problem was answered. */
+static bool events_begin(struct events_stream *self)
 {
     struct msg_fetch *ask = &self->ask;
-    const char *last = http_header(self->call->request, "Last-Event-ID");
-    if (last && last[0] != '\0' && strlen(last) < sizeof ask->after)
-        (void)snprintf(ask->after, sizeof ask->after, "%s", last);
-    else if (!api_argument(self->call, "after", ask->after, sizeof ask->after))
-        (void)snprintf(ask->after, sizeof ask->after, "new");
-    (void)api_argument(self->call, "provider", ask->provider, sizeof ask->provider);
-    (void)api_argument(self->call, "state", ask->state, sizeof ask->state);
+    const struct api_query_field fields[] = {
+        {.name = "after", .kind = API_QUERY_TEXT, .out = ask->after, .cap = sizeof ask->after},
+        {.name = "provider",
+         .kind = API_QUERY_TEXT,
+         .out = ask->provider,
+         .cap = sizeof ask->provider},
+        {.name = "state",
+         .kind = API_QUERY_WORD,
+         .out = ask->state,
+         .cap = sizeof ask->state,
+         .words = "done, failed, lost, expired, cancelled"},
+    };
+    ald_text_cut(ask->after, sizeof ask->after, ald_span_str("new"));
     ask->limit = EVENTS_LIMIT;
     ask->bytes = EVENTS_BYTES;
+    if (!api_query(self->call, fields, ALD_COUNT(fields)))
+        return false;
+    const char *last = http_header(self->call->request, "Last-Event-ID");
+    if (last && last[0] != '\0' && strlen(last) < sizeof ask->after)
+        ald_text_cut(ask->after, sizeof ask->after, ald_span_str(last));
+    return true;
 }
 
 /* The first fetch does not wait: a wrong position is a problem, not a stream that ends. */
@@ -157,8 +171,7 @@ void api_events(struct api_call *call)
         api_problem(call, 503, "There are too many streams and waits; try again later.");
         return;
     }
-    events_begin(&stream);
-    if (events_open(&stream, &answer)) {
+    if (events_begin(&stream) && events_open(&stream, &answer)) {
         ald_buf_printf(&call->worker->out, "retry: %d\n\n", EVENTS_RETRY_MS);
         bool ok = events_write(&stream) && events_page(&stream, answer);
         stream.ask.wait_ms = EVENTS_WAIT_MS;

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/ident.h"
 #include "common/base/text.h"
 #include "services/gateway/api_call.h"
 #include "services/gateway/json_in.h"
@@ -122,21 +121,41 @@ static void letters_merge(struct json_out *out, struct letters_page *page)
         letters_put(out, page, &page->waiting[page->next++]);
 }
 
+static bool letters_query(struct api_call *call, struct msg_letters *ask)
+{
+    static const char states[] = "open, held, resolved, dropped";
+    static const char reasons[] =
+        "malformed, unauthenticated, unknown_task, unmapped_status, conflict, submit_failed, "
+        "submit_uncertain, expired, consumer_rejected";
+    const struct api_query_field fields[] = {
+        {.name = "state",
+         .kind = API_QUERY_WORD,
+         .out = ask->state,
+         .cap = sizeof ask->state,
+         .words = states},
+        {.name = "reason",
+         .kind = API_QUERY_WORD,
+         .out = ask->reason,
+         .cap = sizeof ask->reason,
+         .words = reasons},
+        {.name = "provider",
+         .kind = API_QUERY_TEXT,
+         .out = ask->provider,
+         .cap = sizeof ask->provider},
+        {.name = "task", .kind = API_QUERY_TASK, .out = &ask->task},
+        {.name = "limit", .kind = API_QUERY_NUMBER, .out = &ask->limit, .max = LETTERS_LIMIT_MAX},
+        {.name = "cursor", .kind = API_QUERY_TEXT, .out = ask->cursor, .cap = sizeof ask->cursor},
+    };
+    return api_query(call, fields, ALD_COUNT(fields));
+}
+
 void api_letter_list(struct api_call *call)
 {
     struct msg_letters ask = {0};
     struct letters_page page = {0};
-    char task[24];
-    (void)api_argument(call, "reason", ask.reason, sizeof ask.reason);
-    (void)api_argument(call, "provider", ask.provider, sizeof ask.provider);
-    (void)api_argument(call, "state", ask.state, sizeof ask.state);
-    (void)api_argument(call, "cursor", ask.cursor, sizeof ask.cursor);
-    if (api_argument(call, "task", task, sizeof task) &&
-        ald_task_id_parse(ald_span_str(task), &ask.task) != ALD_OK) {
-        api_problem(call, 400, "The argument task is not an id.");
+    ask.limit = LETTERS_LIMIT;
+    if (!letters_query(call, &ask))
         return;
-    }
-    ask.limit = api_number(call, "limit", LETTERS_LIMIT, LETTERS_LIMIT_MAX);
     if (ask.limit == 0)
         ask.limit = LETTERS_LIMIT_MAX;
     page.limit = ask.limit;

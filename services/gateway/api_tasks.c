@@ -16,6 +16,8 @@ enum {
     TASKS_GRACE_MS = 5000 /* an answer may come this long after the wait that was asked for */
 };
 
+#define TASKS_TIME_MAX_MS (UINT64_C(1) << 52)
+
 /* The path's id; answers 404 when it is none. */
 static bool tasks_id(struct api_call *call, uint64_t *id)
 {
@@ -55,7 +57,7 @@ static void tasks_send(struct api_call *call, zmsg_t *answer, unsigned status)
     }
     struct json_out out = api_json(call);
     json_out_object(&out, NULL);
-    view_task(&out, &view, call->api->base);
+    view_task(&out, &view, call->api->base, true);
     tasks_timeline(&out, answer);
     json_out_close_object(&out);
     api_send(call, status);
@@ -160,26 +162,21 @@ void api_task_make(struct api_call *call)
 
 /* ---- one task ---- */
 
-static int64_t tasks_wait_ms(struct api_call *call)
+/* False: a problem was answered. */
+static bool tasks_wait(struct api_call *call, int64_t *wait_ms)
 {
-    char text[32];
-    uint64_t seconds = 0;
-    int64_t ms = 0;
-    if (!api_argument(call, "wait", text, sizeof text))
-        return 0;
-    if (ald_text_u64(ald_span_str(text), &seconds) == ALD_OK)
-        ms = seconds > TASKS_WAIT_MAX_MS / 1000 ? TASKS_WAIT_MAX_MS : (int64_t)seconds * 1000;
-    else if (ald_text_duration_ms(ald_span_str(text), &ms) != ALD_OK)
-        ms = 0;
-    return ms < TASKS_WAIT_MAX_MS ? ms : TASKS_WAIT_MAX_MS;
+    const struct api_query_field fields[] = {
+        {.name = "wait", .kind = API_QUERY_WAIT, .out = wait_ms, .max = TASKS_WAIT_MAX_MS}};
+    return api_query(call, fields, ALD_COUNT(fields));
 }
 
 /* Ask for the task; without a place to wait its present state is given at once. */
-static bool tasks_get(struct api_call *call, int64_t wait_ms, zmsg_t **answer)
+static bool tasks_get(struct api_call *call, zmsg_t **answer)
 {
     struct msg_get ask = {0};
     struct msg_answer head;
-    if (!tasks_id(call, &ask.task))
+    int64_t wait_ms = 0;
+    if (!tasks_id(call, &ask.task) || !tasks_wait(call, &wait_ms))
         return false;
     bool waits = wait_ms > 0 && api_wait_enter(call->api);
     ask.wait_ms = waits ? wait_ms : 0;
@@ -193,7 +190,7 @@ static bool tasks_get(struct api_call *call, int64_t wait_ms, zmsg_t **answer)
 void api_task_show(struct api_call *call)
 {
     zmsg_t *answer = NULL;
-    if (tasks_get(call, tasks_wait_ms(call), &answer))
+    if (tasks_get(call, &answer))
         tasks_send(call, answer, 200);
     zmsg_destroy(&answer);
 }
@@ -214,7 +211,7 @@ void api_task_result(struct api_call *call)
 {
     zmsg_t *answer = NULL;
     struct msg_task_view view;
-    if (!tasks_get(call, tasks_wait_ms(call), &answer))
+    if (!tasks_get(call, &answer))
         return;
     if (tasks_view(answer, &view))
         tasks_send_result(call, &view);
@@ -283,19 +280,43 @@ void api_task_attach(struct api_call *call)
 
 /* ---- GET /v1/tasks ---- */
 
+/* False: a problem was answered. In lists a task that is being polled is pending, and none is being
+ * submitted: who asks for those would see an empty list for ever. */
+static bool tasks_filters(struct api_call *call, struct msg_list *ask)
+{
+    uint64_t since_ms = 0;
+    uint64_t until_ms = 0;
+    const struct api_query_field fields[] = {
+        {.name = "state",
+         .kind = API_QUERY_WORD,
+         .out = ask->state,
+         .cap = sizeof ask->state,
+         .words = "accepted, pending, done, failed, lost, expired, cancelled"},
+        {.name = "provider",
+         .kind = API_QUERY_TEXT,
+         .out = ask->provider,
+         .cap = sizeof ask->provider},
+        {.name = "q", .kind = API_QUERY_TEXT, .out = ask->q, .cap = sizeof ask->q},
+        {.name = "since", .kind = API_QUERY_NUMBER, .out = &since_ms, .max = TASKS_TIME_MAX_MS},
+        {.name = "until", .kind = API_QUERY_NUMBER, .out = &until_ms, .max = TASKS_TIME_MAX_MS},
+        {.name = "limit", .kind = API_QUERY_NUMBER, .out = &ask->limit, .max = TASKS_LIMIT_MAX},
+        {.name = "cursor", .kind = API_QUERY_TEXT, .out = ask->cursor, .cap = sizeof ask->cursor},
+    };
+    ask->limit = TASKS_LIMIT;
+    if (!api_query(call, fields, ALD_COUNT(fields)))
+        return false;
+    ask->since_ms = (int64_t)since_ms;
+    ask->until_ms = (int64_t)until_ms;
+    return true;
+}
+
 void api_task_list(struct api_call *call)
 {
     struct msg_list ask = {0};
     struct msg_answer head;
     zmsg_t *answer = NULL;
-    (void)api_argument(call, "state", ask.state, sizeof ask.state);
-    (void)api_argument(call, "provider", ask.provider, sizeof ask.provider);
-    (void)api_argument(call, "q", ask.q, sizeof ask.q);
-    (void)api_argument(call, "cursor", ask.cursor, sizeof ask.cursor);
-    ask.since_ms = (int64_t)api_number(call, "since", 0, INT64_C(1) << 52);
-    ask.until_ms = (int64_t)api_number(call, "until", 0, INT64_C(1) << 52);
-    ask.limit = api_number(call, "limit", TASKS_LIMIT, TASKS_LIMIT_MAX);
-    if (!api_ask(call, ALD_CHANNEL_QUERY, &MSG_LIST, &ask, API_WAIT_MS, &head, &answer))
+    if (!tasks_filters(call, &ask) ||
+        !api_ask(call, ALD_CHANNEL_QUERY, &MSG_LIST, &ask, API_WAIT_MS, &head, &answer))
         return;
     struct json_out out = api_json(call);
     struct msg_task_view view;
@@ -305,7 +326,7 @@ void api_task_list(struct api_call *call)
         if (!api_read(frame, &MSG_TASK_VIEW, &view))
             continue;
         json_out_object(&out, NULL);
-        view_task(&out, &view, call->api->base);
+        view_task(&out, &view, call->api->base, false);
         json_out_close_object(&out);
     }
     json_out_close_array(&out);

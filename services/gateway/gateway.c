@@ -163,6 +163,7 @@ static enum ald_rc gateway_listen(gateway_t *self, struct ald_err *err)
 {
     const struct ald_settings *settings = ald_service_settings(self->service);
     const struct http_options door = {.listen = settings->gateway.public,
+                                      .setting = "gateway.public",
                                       .threads = settings->gateway.threads,
                                       .request_timeout_ms = settings->gateway.request_timeout_ms,
                                       .keep_alive_ms = GATEWAY_KEEP_ALIVE_MS,
@@ -171,6 +172,7 @@ static enum ald_rc gateway_listen(gateway_t *self, struct ald_err *err)
                                       .worker_free = door_worker_free,
                                       .handle = door_handle};
     const struct http_options api = {.listen = settings->gateway.private,
+                                     .setting = "gateway.private",
                                      .threads = settings->gateway.api_threads,
                                      .request_timeout_ms = GATEWAY_API_TIMEOUT_MS,
                                      .keep_alive_ms = GATEWAY_API_KEEP_ALIVE_MS,

@@ -12,7 +12,9 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/config/address.h"
 #include "services/gateway/http_head.h"
+#include "services/gateway/http_listen.h"
 
 enum {
     HTTP_REQUEST_MAX = 320 * 1024, /* request line and headers: a query of 256 KiB passes */
@@ -372,16 +374,6 @@ static void http_no_action(int number)
     (void)number;
 }
 
-/* Only digits and dots before the port: the library takes more (paths, redirects, TLS marks). */
-static bool http_listen_ok(const char *listen)
-{
-    const char *colon = strrchr(listen, ':');
-    uint64_t port = 0;
-    if (!colon || colon == listen || strspn(listen, "0123456789.") != (size_t)(colon - listen))
-        return false;
-    return ald_text_u64(ald_span_str(colon + 1), &port) == ALD_OK && port < 65536;
-}
-
 static enum ald_rc http_open(http_t *self, struct ald_err *err)
 {
     char threads[24], timeout[24], keep_alive[24], request[24];
@@ -433,7 +425,7 @@ static enum ald_rc http_open(http_t *self, struct ald_err *err)
     struct mg_error_data error = {.code = &code, .text = text, .text_buffer_size = sizeof text};
     self->context = mg_start2(&init, &error);
     if (!self->context)
-        return ald_err_set(err, ALD_IO, "%s: cannot listen: %s", o->listen, text);
+        return http_listen_failed(o->listen, o->setting, text, err);
     struct mg_server_port port;
     if (mg_get_server_ports(self->context, 1, &port) == 1)
         self->port = (unsigned)port.port;
@@ -443,7 +435,8 @@ static enum ald_rc http_open(http_t *self, struct ald_err *err)
 enum ald_rc http_start(const struct http_options *options, http_t **out, struct ald_err *err)
 {
     *out = NULL;
-    if (!http_listen_ok(options->listen))
+    struct sockaddr_in address; /* the library takes more: paths, redirects, TLS marks */
+    if (ald_address_parse(options->listen, &address) != ALD_OK)
         return ald_err_set(err, ALD_INVALID,
                            "%s: not an IPv4 address and port such as 127.0.0.1:7780 (TLS ends at a "
                            "proxy in front)",

@@ -46,7 +46,8 @@ typedef struct http http_t;
 typedef struct http_exchange http_exchange_t;
 
 struct http_options {
-    const char *listen; /* address:port; port 0 takes a free one */
+    const char *listen;  /* address:port; port 0 takes a free one */
+    const char *setting; /* the key that it is of, for who must change it */
     int64_t threads;
     int64_t request_timeout_ms; /* for headers, and again for a body */
     int64_t keep_alive_ms;      /* an idle connection is closed after this */

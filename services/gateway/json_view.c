@@ -44,7 +44,16 @@ static void view_callback_url(struct json_out *out, const struct msg_task_view *
     json_out_text(out, "callback_url", url);
 }
 
-void view_task(struct json_out *out, const struct msg_task_view *task, const char *base)
+/* On the bus the tracker's own verdict and a person's hand are one source, `manual`. Of a task that
+ * expired nobody's hand is to be looked for. */
+static const char *view_source(const char *state, const char *source)
+{
+    bool expired = strcmp(state, ald_state_name(ALD_STATE_EXPIRED)) == 0;
+    bool manual = strcmp(source, ald_source_name(ALD_SOURCE_MANUAL)) == 0;
+    return expired && manual ? state : source;
+}
+
+void view_task(struct json_out *out, const struct msg_task_view *task, const char *base, bool whole)
 {
     json_out_id(out, "id", task->task);
     json_out_text(out, "state", task->state);
@@ -52,7 +61,7 @@ void view_task(struct json_out *out, const struct msg_task_view *task, const cha
     json_out_text(out, "provider_id", task->provider_id);
     json_out_text(out, "key", task->key);
     json_out_text(out, "meta", task->meta);
-    json_out_text(out, "source", task->source);
+    json_out_text(out, "source", view_source(task->state, task->source));
     json_out_text(out, "code", task->code);
     if (strcmp(task->state, ald_state_name(ALD_STATE_DONE)) == 0 || task->result.len > 0) {
         view_value(out, "result", "result_base64", task->result, task->result_json);
@@ -66,7 +75,8 @@ void view_task(struct json_out *out, const struct msg_task_view *task, const cha
         json_out_time(out, "stale_at_ms", task->stale_at_ms);
         json_out_time(out, "give_up_at_ms", task->give_up_at_ms);
     }
-    json_out_int(out, "polls", (int64_t)task->polls);
+    if (whole)
+        json_out_int(out, "polls", (int64_t)task->polls);
     json_out_text(out, "position", task->position);
     view_callback_url(out, task, base);
 }
@@ -137,8 +147,12 @@ void view_letter(struct json_out *out, const struct msg_letter_view *letter)
 
 void view_event(struct json_out *out, const struct msg_event *event)
 {
+    char position[ALD_POSITION_MAX];
+    (void)snprintf(position, sizeof position, "%llu:%llu", (unsigned long long)event->lane,
+                   (unsigned long long)event->seq);
     json_out_int(out, "lane", (int64_t)event->lane);
     json_out_int(out, "seq", (int64_t)event->seq);
+    json_out_text(out, "position", position);
     json_out_id(out, "task", event->task);
     json_out_text(out, "provider", event->provider);
     json_out_text(out, "provider_id", event->provider_id);
@@ -149,7 +163,7 @@ void view_event(struct json_out *out, const struct msg_event *event)
                strcmp(event->result_type, "json") == 0);
     json_out_text(out, "result_type", event->result_type);
     json_out_text(out, "code", event->code);
-    json_out_text(out, "source", event->source);
+    json_out_text(out, "source", view_source(event->state, event->source));
     json_out_int(out, "received_ms", event->received_ms);
     json_out_int(out, "published_ms", event->published_ms);
     json_out_text(out, "trace", event->trace);

@@ -1,7 +1,8 @@
 /* json_view.h - how the API shows what the daemons said: tasks, events, letters, figures.
  *
  * Ids are texts. A result is `result`: text, or the provider's own JSON when it is JSON; when it is
- * not UTF-8 it is `result_base64` and `result` is null. Names are those of docs/PROTOCOL.md. Pure.
+ * not UTF-8 it is `result_base64` and `result` is null. Names are those of docs/PROTOCOL.md; only
+ * the source of what expired, `manual` there, is `expired` here. Pure.
  */
 #ifndef ALD_GATEWAY_JSON_VIEW_H
 #define ALD_GATEWAY_JSON_VIEW_H
@@ -9,8 +10,10 @@
 #include "proto/messages.h"
 #include "services/gateway/json_out.h"
 
-/* The members of a task, into an object that is open. base: of callback URLs. */
-void view_task(struct json_out *out, const struct msg_task_view *task, const char *base);
+/* The members of a task, into an object that is open. base: of callback URLs. whole: what only the
+ * answer about one task knows (how often it was polled) is shown, too. */
+void view_task(struct json_out *out, const struct msg_task_view *task, const char *base,
+               bool whole);
 /* Whole objects, elements of an array. */
 void view_note(struct json_out *out, const struct msg_note *note);
 void view_attempt(struct json_out *out, const struct msg_attempt *attempt);

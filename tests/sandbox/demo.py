@@ -50,7 +50,7 @@ GROUPS = [
 STORM_SHARE = 4  # a round of the storm is this part of the demonstration
 
 SOURCES = [("callback", "callback"), ("late", "late"), ("poll", "poll"), ("replay", "dead letter"),
-           ("manual", "ourselves")]
+           ("manual", "ourselves"), ("expired", "nothing")]
 
 
 class Feed(threading.Thread):
@@ -275,7 +275,7 @@ def say(text):
 
 def print_table(rows):
     shown = [(source, title) for source, title in SOURCES
-             if source != "manual" or any(count[source] for _, count in rows)]
+             if source not in ("manual", "expired") or any(count[source] for _, count in rows)]
     say("\nThe callback ...".ljust(45) + "tasks   saved by: "
         + "  ".join(title for _, title in shown))
     total = collections.Counter()

@@ -59,7 +59,7 @@ static json_t *show_task(const struct msg_task_view *task)
 {
     struct json_out out = json_out_begin(&text);
     json_out_object(&out, NULL);
-    view_task(&out, task, "http://h");
+    view_task(&out, task, "http://h", true);
     json_out_close_object(&out);
     return parse();
 }
@@ -80,6 +80,40 @@ static void test_task_under_way(void **state)
     assert_true(json_is_null(json_object_get(root, "result")));
     assert_true(json_is_null(json_object_get(root, "ended_ms")));
     json_decref(root);
+}
+
+/* Nobody's hand makes a task expire; elsewhere the source is as it came. */
+static void test_sources(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *state, *source, *want;
+    } cases[] = {{"expired", "manual", "expired"},
+                 {"cancelled", "manual", "manual"},
+                 {"done", "manual", "manual"},
+                 {"done", "poll", "poll"},
+                 {"pending", "", ""}};
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct msg_task_view task = {.task = 1, .provider = "two"};
+        struct msg_event event = {.lane = 3, .seq = 8, .task = 1, .result_type = "text"};
+        (void)snprintf(task.state, sizeof task.state, "%s", cases[i].state);
+        (void)snprintf(task.source, sizeof task.source, "%s", cases[i].source);
+        (void)snprintf(event.state, sizeof event.state, "%s", cases[i].state);
+        (void)snprintf(event.source, sizeof event.source, "%s", cases[i].source);
+        ald_buf_reset(&text);
+        json_t *root = show_task(&task);
+        assert_string_equal(member(root, "source"), cases[i].want);
+        json_decref(root);
+        ald_buf_reset(&text);
+        struct json_out out = json_out_begin(&text);
+        json_out_object(&out, NULL);
+        view_event(&out, &event);
+        json_out_close_object(&out);
+        root = parse();
+        assert_string_equal(member(root, "source"), cases[i].want);
+        assert_string_equal(member(root, "position"), "3:8");
+        json_decref(root);
+    }
 }
 
 struct result_case {
@@ -253,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_example, begin, end),
         cmocka_unit_test_setup_teardown(test_task_under_way, begin, end),
+        cmocka_unit_test_setup_teardown(test_sources, begin, end),
         cmocka_unit_test_setup_teardown(test_results, begin, end),
         cmocka_unit_test_setup_teardown(test_depth, begin, end),
         cmocka_unit_test_setup_teardown(test_letter_shows_its_original, begin, end),
