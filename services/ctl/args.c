@@ -32,7 +32,8 @@ static const struct args_option {
     [ARG_TASK] = {"task", 0, "ID", false, "Only letters about this task"},
     [ARG_FIND] = {"find", 0, "ID", false, "Only the task with this id, provider's id or key"},
     [ARG_LIMIT] = {"limit", 0, "N", true, "At most so many (0: all)"},
-    [ARG_FROM] = {"from", 0, "POSITION", false, "Begin at `new`, `all` or after a position"},
+    [ARG_FROM] = {"from", 0, "POSITION", false,
+                  "Begin at `new`, `all` or after a position, as `tail` prints it"},
     [ARG_COUNT] = {"count", 'n', "N", true, "End after so many events"},
     [ARG_DEEP] = {"deep", 0, NULL, false,
                   "Also count all rows again and hold them against the books"},
@@ -60,12 +61,83 @@ struct args_reading {
     enum ald_rc rc;
 };
 
+static const struct args_option *args_find(const char *name, int letter)
+{
+    for (size_t i = 0; i < ARGS_COUNT; i++)
+        if (name ? strcmp(ARGS_OPTIONS[i].name, name) == 0 : ARGS_OPTIONS[i].letter == letter)
+            return &ARGS_OPTIONS[i];
+    return NULL;
+}
+
+static bool args_no_value(const struct args_option *option, struct ald_err *err)
+{
+    ald_err_set(err, ALD_INVALID, "--%s needs a value: --%s %s.", option->name, option->name,
+                option->value);
+    return true;
+}
+
+/* What is wrong with -abc. False: nothing, as far as can be seen. */
+static bool args_letters_wrong(const char *letters, struct ald_err *err)
+{
+    for (; *letters != '\0'; letters++) {
+        const struct args_option *option = args_find(NULL, *letters);
+        if (!option) {
+            ald_err_set(err, ALD_INVALID, "There is no option -%c; see 'aldaba --help'.", *letters);
+            return true;
+        }
+        if (option->value)
+            return letters[1] == '\0' && args_no_value(option, err);
+    }
+    return false;
+}
+
+/* The same of --abc or --abc=value, without the dashes. */
+static bool args_name_wrong(const char *word, struct ald_err *err)
+{
+    const char *names[ARGS_COUNT];
+    char name[ARGS_WORD_SHOWN];
+    bool given = strchr(word, '=') != NULL;
+    ald_text_cut(name, sizeof name, ald_span_of(word, strcspn(word, "=")));
+    const struct args_option *option = args_find(name, 0);
+    if (option && option->value)
+        return !given && args_no_value(option, err);
+    if (option && given)
+        ald_err_set(err, ALD_INVALID, "--%s takes no value.", option->name);
+    if (option)
+        return given;
+    for (size_t i = 0; i < ARGS_COUNT; i++)
+        names[i] = ARGS_OPTIONS[i].name;
+    const char *near = ald_text_nearest(name, names, ARGS_COUNT);
+    if (near)
+        ald_err_set(err, ALD_INVALID, "There is no option --%.60s; did you mean --%s?", name, near);
+    else
+        ald_err_set(err, ALD_INVALID, "There is no option --%.60s; see 'aldaba --help'.", name);
+    return true;
+}
+
+static bool args_word_wrong(const char *word, struct ald_err *err)
+{
+    if (!word || word[0] != '-')
+        return false;
+    return word[1] == '-' ? args_name_wrong(word + 2, err) : args_letters_wrong(word + 1, err);
+}
+
+/* argp has stopped at an option: the last one that it took, or the one that comes now. */
+static enum ald_rc args_option_wrong(const struct argp_state *state, struct ald_err *err)
+{
+    const char *last = state->next > 1 ? state->argv[state->next - 1] : NULL;
+    const char *coming = state->next < state->argc ? state->argv[state->next] : NULL;
+    if (args_word_wrong(last, err) || args_word_wrong(coming, err))
+        return ALD_INVALID;
+    return ald_err_set(err, ALD_INVALID, "An option is wrong; see 'aldaba --help'.");
+}
+
 static error_t args_read(int key, char *value, struct argp_state *state)
 {
     struct args_reading *reading = state->input;
     struct args *args = reading->args;
-    if (key == ARGP_KEY_INIT)
-        state->err_stream = NULL; /* getopt says what is wrong; how to go on is said by us */
+    if (key == ARGP_KEY_ERROR && reading->rc == ALD_OK)
+        reading->rc = args_option_wrong(state, reading->err);
     if (key == ARGP_KEY_ARG) {
         if (args->words == ARGS_WORDS_MAX) {
             reading->rc = ald_err_set(reading->err, ALD_INVALID, "That is too many words.");
@@ -83,7 +155,7 @@ static error_t args_read(int key, char *value, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
-/* Options and words, in any order. argp itself prints what it does not know. */
+/* Options and words, in any order. */
 static enum ald_rc args_split(int argc, char **argv, struct args *out, struct ald_err *err)
 {
     struct argp_option options[ARGS_COUNT + 1] = {{0}};
@@ -96,7 +168,8 @@ static enum ald_rc args_split(int argc, char **argv, struct args *out, struct al
     struct args_reading reading = {.args = out, .err = err};
     struct argp argp = {.options = options, .parser = args_read};
     ald_err_set(err, ALD_OK, "%s", "");
-    if (argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &reading) == 0)
+    if (argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_NO_ERRS, NULL, &reading) ==
+        0)
         return ALD_OK;
     if (reading.rc != ALD_OK)
         return reading.rc;

@@ -13,8 +13,12 @@ command_fn task_submit, task_reserve, task_register, task_attach, task_show, tas
 command_fn feed_tail;
 /* desk.c */
 command_fn desk_list, desk_show, desk_replay, desk_drop;
+/* status.c */
+command_fn status_show;
+/* health.c */
+command_fn health_show;
 /* state.c */
-command_fn state_status, state_audit, state_backup, state_health;
+command_fn state_audit, state_backup;
 /* local.c: these ask nobody */
 command_fn local_config_check, local_config_print, local_keys_new;
 

@@ -64,15 +64,24 @@ void ctl_flush(struct ctl *self)
     ald_buf_reset(&self->out);
 }
 
+int ctl_settings_wrong(struct ald_errors *errors)
+{
+    if (errors->count == 0)
+        return CTL_OK;
+    (void)fputs(ald_errors_text(errors), stderr);
+    ctl_say("%zu error%s in the settings: mend what is named above.", errors->count,
+            errors->count == 1 ? "" : "s");
+    return CTL_CONFIG;
+}
+
 int ctl_settings(const struct ctl *self, struct ald_settings *out)
 {
     struct ald_errors errors;
     ald_errors_init(&errors);
     enum ald_rc rc = ald_settings_load(self->args->text[ARG_CONFIG], NULL, 0, &errors, out);
-    if (rc != ALD_OK)
-        (void)fputs(ald_errors_text(&errors), stderr);
+    int code = rc == ALD_OK ? CTL_OK : ctl_settings_wrong(&errors);
     ald_errors_free(&errors);
-    return rc == ALD_OK ? CTL_OK : CTL_CONFIG;
+    return code;
 }
 
 /* The private listener as a client reaches it: who listens everywhere listens here too. */

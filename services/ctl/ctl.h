@@ -42,7 +42,9 @@ static inline bool ctl_json(const struct ctl *self)
     return args_has(self->args, ARG_JSON);
 }
 
-/* One sentence to stderr; values from outside go through ctl_safe. */
+/* To stderr: "aldaba: " and whole sentences, what is wrong, where, and what to do next. Everything
+ * that is said goes through here, but for the lines about settings, which editors can follow.
+ * Values from outside go through ctl_safe. */
 void ctl_say(const char *format, ...) ALD_PRINTF(1, 2);
 
 /* Room for a text that may be shown. */
@@ -54,6 +56,10 @@ const char *ctl_safe(struct ctl_safe *room, const char *text);
 
 /* Load the settings of --config. CTL_OK: settings_free them. CTL_CONFIG: all errors were said. */
 int ctl_settings(const struct ctl *self, struct ald_settings *out);
+
+/* Say what is wrong with settings, a line each, as `file:line:column: sentence`. CTL_OK: nothing
+ * is; else CTL_CONFIG. */
+int ctl_settings_wrong(struct ald_errors *errors);
 
 /* Find the gateway, once. CTL_OK or an exit code, said why. */
 int ctl_connect(struct ctl *self);

@@ -117,9 +117,9 @@ int desk_list(struct ctl *ctl, const struct args *args)
     ctl_flush(ctl);
     table_destroy(&self.table);
     if (code == CTL_OK && self.seen == 0)
-        (void)fputs("no dead letters\n", stderr);
+        ctl_say("There are no such dead letters.");
     if (code == CTL_OK && more && !args_has(args, ARG_QUIET))
-        (void)fputs("there are more: --limit N, or --limit 0 for all\n", stderr);
+        ctl_say("There are more: --limit N, or --limit 0 for all.");
     return code;
 }
 
@@ -300,7 +300,7 @@ static int desk_do_all(struct ctl *ctl, const struct desk_deed *deed)
     (void)snprintf(question, sizeof question, "%s %s%zu dead letters?", deed->verb,
                    more ? "the first " : "", pile.count);
     if (code == CTL_OK && pile.count == 0)
-        (void)fputs("no dead letters\n", stderr);
+        ctl_say("There are no such dead letters.");
     else if (code == CTL_OK)
         code = ctl_confirm(ctl, question) ? desk_do_pile(ctl, deed, &pile) : CTL_FAILED;
     free(pile.id);

@@ -29,6 +29,8 @@ static void feed_print(struct ctl *ctl, struct ald_json event)
     char source[PICK_SOURCE_MAX];
     struct ald_buf said;
     (void)pick_word(event, "/state", state, sizeof state);
+    (void)pick_word(event, "/position", word, sizeof word);
+    ald_buf_printf(&ctl->out, "%-8s  ", CTL_SAFE(word));
     ald_buf_printf(&ctl->out, "%s  ", pick_time(event, "/published_ms", at));
     tone_write(&ctl->out, CTL_SAFE(state), ctl_tone(state), ctl->color);
     if (pick_source(event, source)[0] != '\0')

@@ -1,4 +1,4 @@
-/* The state of everything: status, audit, health, backup. */
+/* The books and the stores: audit, backup. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -93,37 +93,10 @@ static void state_group(struct ctl *ctl, const char *title, struct ald_json grou
     ald_buf_put_byte(&ctl->out, '\n');
 }
 
-static void state_figures(struct ctl *ctl, struct ald_json answer)
-{
-    struct ald_json_walk walk = ald_json_walk_begin(answer);
-    struct ald_json value;
-    struct ald_span key;
-    char name[STATE_NAME_MAX];
-    while (ald_json_walk_next(&walk, &key, &value)) {
-        state_name(key, name, sizeof name);
-        if (value.kind == ALD_JSON_OBJECT)
-            state_group(ctl, name, value);
-    }
-}
-
 static int state_get(struct ctl *ctl, const char *path, int64_t timeout_ms, struct ald_json *out)
 {
     struct api_request request = {.path = path, .timeout_ms = timeout_ms};
     return ctl_ask(ctl, &request, out);
-}
-
-int state_status(struct ctl *ctl, const struct args *args)
-{
-    struct ald_json answer;
-    (void)args;
-    int code = state_get(ctl, "/v1/status", STATE_ASK_MS, &answer);
-    if (code != CTL_OK)
-        return code;
-    if (ctl_json(ctl))
-        pick_line(answer, &ctl->out);
-    else
-        state_figures(ctl, answer);
-    return CTL_OK;
 }
 
 /* ---- audit ---- */
@@ -214,70 +187,6 @@ int state_audit(struct ctl *ctl, const struct args *args)
                    balanced ? TONE_GOOD : TONE_BAD, ctl->color);
     }
     return balanced ? CTL_OK : CTL_FAILED;
-}
-
-/* ---- health ---- */
-
-static int state_unhealthy(const char *service, const char *why)
-{
-    ctl_say("The %s is not ready: %s.", service, why);
-    return CTL_FAILED;
-}
-
-/* The gateway's own word: could a callback that came now be kept? */
-static int state_health_gateway(struct ctl *ctl)
-{
-    char why[256];
-    struct api_request request = {.path = "/readyz", .timeout_ms = STATE_ASK_MS};
-    int code = ctl_call(ctl, &request);
-    if (code != CTL_OK || ctl->answer.status == 200)
-        return code;
-    ald_text_cut(why, sizeof why, ald_span_trim(ald_buf_span(&ctl->answer.body)));
-    return state_unhealthy("gateway", CTL_SAFE(why));
-}
-
-static bool state_away(struct ald_json answer, const char *service)
-{
-    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/away"));
-    struct ald_json name;
-    struct ald_span key;
-    while (ald_json_walk_next(&walk, &key, &name))
-        if (ald_json_is(name, service))
-            return true;
-    return false;
-}
-
-/* Of the others the gateway knows whether they answer. */
-static int state_health_other(struct ctl *ctl, const char *service)
-{
-    struct ald_json answer;
-    int code = state_get(ctl, "/v1/status", STATE_ASK_MS, &answer);
-    if (code != CTL_OK) {
-        ctl_say("The gateway is not there to ask about the %s.", service);
-        return CTL_AGAIN;
-    }
-    if (strcmp(service, "poller") != 0)
-        return state_away(answer, service) ? state_unhealthy(service, "it does not answer")
-                                           : CTL_OK;
-    if (state_away(answer, "tracker"))
-        return state_unhealthy(service, "the tracker, which knows the pollers, does not answer");
-    return pick_int(answer, "/status/pollers") > 0 ? CTL_OK
-                                                   : state_unhealthy(service, "none is at work");
-}
-
-int state_health(struct ctl *ctl, const struct args *args)
-{
-    static const char *const services[] = {"gateway", "tracker", "poller", "dlq"};
-    int code = CTL_USAGE;
-    for (size_t i = 0; i < ALD_COUNT(services); i++) {
-        if (strcmp(args->word[0], services[i]) == 0)
-            code = i == 0 ? state_health_gateway(ctl) : state_health_other(ctl, services[i]);
-    }
-    if (code == CTL_USAGE)
-        ctl_say("The services are gateway, tracker, poller and dlq.");
-    else if (code == CTL_OK && !args_has(args, ARG_QUIET))
-        ald_buf_put_str(&ctl->out, ctl_json(ctl) ? "{\"ready\":true}\n" : "ready\n");
-    return code;
 }
 
 /* ---- backup ---- */

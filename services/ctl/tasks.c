@@ -35,7 +35,7 @@ static char *task_body(const char *const pairs[][2], size_t count)
         if (pairs[i][1] == NULL)
             continue;
         if (json_object_set_new(object, pairs[i][0], json_string(pairs[i][1])) != 0) {
-            ctl_say("%s is not UTF-8.", pairs[i][0]);
+            ctl_say("The value for %s is not UTF-8.", pairs[i][0]);
             goto out;
         }
     }
@@ -336,8 +336,8 @@ int task_list(struct ctl *ctl, const struct args *args)
         code = task_page(ctl, want, cursor, sizeof cursor, &seen);
     } while (code == CTL_OK && cursor[0] != '\0' && (limit == 0 || seen < limit));
     if (code == CTL_OK && seen == 0)
-        (void)fputs("no tasks\n", stderr);
+        ctl_say("There are no such tasks.");
     if (code == CTL_OK && cursor[0] != '\0' && !args_has(args, ARG_QUIET))
-        (void)fprintf(stderr, "there are more: --limit N, or --limit 0 for all\n");
+        ctl_say("There are more: --limit N, or --limit 0 for all.");
     return code;
 }

@@ -22,9 +22,9 @@ static enum ald_rc query_unknown(const struct api_query_field *fields, size_t co
     ald_buf_init(&names, QUERY_LIST_MAX);
     query_names(fields, count, &names);
     if (count == 0)
-        ald_err_set(err, ALD_INVALID, "This route takes no query; it was given \"%.40s\".", name);
+        ald_err_set(err, ALD_INVALID, "This route takes no query; it was given '%.40s'.", name);
     else
-        ald_err_set(err, ALD_INVALID, "This route takes no \"%.40s\" in its query; it takes: %s.",
+        ald_err_set(err, ALD_INVALID, "This route takes no '%.40s' in its query; it takes: %s.",
                     name, ald_buf_str(&names));
     ald_buf_free(&names);
     return ALD_INVALID;
@@ -77,7 +77,7 @@ static enum ald_rc query_take(const struct api_query_field *field, struct ald_bu
     switch (field->kind) {
     case API_QUERY_WORD:
         if (value.len > 0 && !query_listed(field->words, ald_buf_str(text)))
-            return ald_err_set(err, ALD_INVALID, "There is no %s \"%.40s\" here; it is one of: %s.",
+            return ald_err_set(err, ALD_INVALID, "There is no %s '%.40s' here; it is one of: %s.",
                                field->name, ald_buf_str(text), field->words);
         return ald_text_copy(field->out, field->cap, value);
     case API_QUERY_TEXT:

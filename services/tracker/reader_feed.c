@@ -84,7 +84,7 @@ static bool fetch_sound(const struct msg_fetch *fetch, enum position_kind kind, 
 {
     if (kind == POSITION_BAD)
         (void)snprintf(head->detail, sizeof head->detail,
-                       "\"%.64s\" is no position: write all, new, or LANE:SEQ as in the id of an "
+                       "'%.64s' is no position: write all, new, or LANE:SEQ as in the id of an "
                        "event, such as %.40s, the head.",
                        fetch->after, head->head);
     else if (kind == POSITION_AFTER && after > last)

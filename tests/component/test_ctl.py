@@ -210,7 +210,8 @@ def test_a_list_in_columns(gateway):
     assert "more" in answer.stderr
     gateway.plan("GET", "/v1/tasks", (200, {"tasks": [], "cursor": ""}))
     empty = run("tasks", "--url", gateway.url)
-    assert (empty.returncode, empty.stdout, empty.stderr) == (0, "", "no tasks\n")
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert empty.stderr == "aldaba: There are no such tasks.\n"
 
 
 def sse(*events, name="result"):
@@ -219,8 +220,9 @@ def sse(*events, name="result"):
 
 
 def event_of(number):
-    return {"lane": 0, "seq": number, "task": str(number), "provider": "sandbox",
-            "provider_id": "p", "state": "done", "source": "callback", "result": f"r{number}",
+    return {"lane": 0, "seq": number, "position": f"0:{number}", "task": str(number),
+            "provider": "sandbox", "provider_id": "p", "state": "done", "source": "callback",
+            "result": f"r{number}",
             "published_ms": 1767225600123}
 
 
@@ -245,7 +247,7 @@ def test_tail_in_lines_and_gaps(gateway):
         "text/event-stream"))
     answer = run("tail", "--count", "1", "--url", gateway.url)
     assert answer.stdout == \
-        "2026-01-01T00:00:00.123Z  done by callback  task 5  sandbox p  r5\n"
+        "0:5       2026-01-01T00:00:00.123Z  done by callback  task 5  sandbox p  r5\n"
     assert "0:5" in answer.stderr and "gone" in answer.stderr
 
 
@@ -384,7 +386,8 @@ def test_nothing_from_outside_steers_the_terminal(gateway):
             "state": EVIL, "timeline": [{"at_ms": 1, "what": EVIL, "text": EVIL}]}
     gateway.plan("GET", "/v1/tasks/5", (200, evil))
     gateway.plan("GET", "/v1/tasks", (200, {"tasks": [evil], "cursor": ""}))
-    gateway.plan("GET", "/v1/status", (200, {"away": [], EVIL: {EVIL: EVIL}}))
+    gateway.plan("GET", "/v1/status", (200, {"away": [], "status": {"balanced": EVIL, "head": EVIL},
+                                              "provider": {f"{EVIL}.blocked_ms": 9000}}))
     gateway.plan("GET", "/v1/events", (200, sse(("0:1", {**event_of(1), "result": EVIL,
                                                          "provider_id": EVIL})),
                                        "text/event-stream"))

@@ -94,8 +94,14 @@ static const struct {
     {"tail --count -1", "whole number"},
     {"tail --count 99999999999999999999999", "whole number"},
     {"keys new", "Use it so"},
-    {"--bogus", "--help"},
-    {"status --url", "--help"},
+    {"--bogus", "There is no option --bogus; see 'aldaba --help'"},
+    {"tasks --sttae done", "There is no option --sttae; did you mean --state?"},
+    {"--json tasks --zzzzzz=1", "There is no option --zzzzzz; see"},
+    {"-z tasks", "There is no option -z; see"},
+    {"tasks -qz", "There is no option -z; see"},
+    {"status --url", "--url needs a value: --url URL."},
+    {"status -c", "--config needs a value: --config FILE."},
+    {"status --json=1", "--json takes no value."},
 };
 
 static void test_bad(void **state)

@@ -93,12 +93,12 @@ static void test_refusals(void **state)
         const char *query;
         const char *want;
     } cases[] = {
-        {"state=nosuch", "There is no state \"nosuch\" here; it is one of: open, done."},
-        {"state=don", "There is no state \"don\" here; it is one of: open, done."},
-        {"state=open,", "There is no state \"open,\" here; it is one of: open, done."},
-        {"sate=done", "This route takes no \"sate\" in its query; it takes: state, name, limit, "
+        {"state=nosuch", "There is no state 'nosuch' here; it is one of: open, done."},
+        {"state=don", "There is no state 'don' here; it is one of: open, done."},
+        {"state=open,", "There is no state 'open,' here; it is one of: open, done."},
+        {"sate=done", "This route takes no 'sate' in its query; it takes: state, name, limit, "
                       "wait, task, deep."},
-        {"=x", "This route takes no \"\" in its query; it takes: state, name, limit, wait, task, "
+        {"=x", "This route takes no '' in its query; it takes: state, name, limit, wait, task, "
                "deep."},
         {"deep=1&deep=0", "deep is given twice."},
         {"name=12345678", "name is longer than 7 bytes."},
@@ -125,7 +125,7 @@ static void test_routes_without_a_query(void **state)
     struct ald_err err = {0};
     assert_int_equal(api_query_read(ald_span_str(""), NULL, 0, &err), ALD_OK);
     assert_int_equal(api_query_read(ald_span_str("x=1"), NULL, 0, &err), ALD_INVALID);
-    assert_string_equal(err.text, "This route takes no query; it was given \"x\".");
+    assert_string_equal(err.text, "This route takes no query; it was given 'x'.");
 }
 
 int main(void)

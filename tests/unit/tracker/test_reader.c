@@ -84,7 +84,7 @@ static void test_positions(void **state)
         {"0:18446744073709551615", "invalid  0:3 0:", "beyond the head of the feed, 0:3"},
         {"7:1", "ok 0:3 0:3 1: 1 2 3", ""}, /* another lane */
         {"3", "invalid  0:3 0:", "such as 0:3"},
-        {"bad", "invalid  0:3 0:", "\"bad\" is no position: write all, new, or LANE:SEQ"},
+        {"bad", "invalid  0:3 0:", "'bad' is no position: write all, new, or LANE:SEQ"},
     };
     char detail[ALD_TEXT_MAX];
     fill(*state);
