@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +22,10 @@ enum {
     GATEWAY_MAPPED = 256 * 1024, /* an allocation this large goes back to the system when freed */
     GATEWAY_KEEP_ALIVE_MS = 1000,
     GATEWAY_API_KEEP_ALIVE_MS = 2000,
-    GATEWAY_API_TIMEOUT_MS = 10000
+    GATEWAY_API_TIMEOUT_MS = 10000,
+    GATEWAY_FILES = 64, /* descriptors besides connections */
+    GATEWAY_QUEUE_MIN = 16,
+    GATEWAY_QUEUE_MAX = 256
 };
 
 struct gateway {
@@ -159,12 +163,38 @@ static void gateway_furnish(gateway_t *self)
                                              .max_item = settings->bus.max_item_bytes};
 }
 
+/* How many connections a listener may hold besides those that are served: with no descriptor left
+ * the HTTP library asks the kernel for the next connection again and again. 0: not enough. */
+static int64_t gateway_queue(const struct ald_settings *settings, struct ald_err *err)
+{
+    int64_t threads = settings->gateway.threads + settings->gateway.api_threads;
+    int64_t least = GATEWAY_FILES + threads + 2 * (GATEWAY_QUEUE_MIN + 1);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT32_MAX)
+        return GATEWAY_QUEUE_MAX;
+    int64_t files = (int64_t)limit.rlim_cur;
+    if (files < least) {
+        (void)ald_err_set(
+            err, ALD_INVALID,
+            "%lld files may be open (RLIMIT_NOFILE), %lld are needed: raise the limit "
+            "or lower gateway.threads and gateway.api_threads",
+            (long long)files, (long long)least);
+        return 0;
+    }
+    int64_t queue = GATEWAY_QUEUE_MIN + (files - least) / 2;
+    return queue < GATEWAY_QUEUE_MAX ? queue : GATEWAY_QUEUE_MAX;
+}
+
 static enum ald_rc gateway_listen(gateway_t *self, struct ald_err *err)
 {
     const struct ald_settings *settings = ald_service_settings(self->service);
+    int64_t queue = gateway_queue(settings, err);
+    if (queue == 0)
+        return ALD_INVALID;
     const struct http_options door = {.listen = settings->gateway.public,
                                       .setting = "gateway.public",
                                       .threads = settings->gateway.threads,
+                                      .queue = queue,
                                       .request_timeout_ms = settings->gateway.request_timeout_ms,
                                       .keep_alive_ms = GATEWAY_KEEP_ALIVE_MS,
                                       .self = &self->door,
@@ -174,6 +204,7 @@ static enum ald_rc gateway_listen(gateway_t *self, struct ald_err *err)
     const struct http_options api = {.listen = settings->gateway.private,
                                      .setting = "gateway.private",
                                      .threads = settings->gateway.api_threads,
+                                     .queue = queue,
                                      .request_timeout_ms = GATEWAY_API_TIMEOUT_MS,
                                      .keep_alive_ms = GATEWAY_API_KEEP_ALIVE_MS,
                                      .self = &self->api,

@@ -2,36 +2,30 @@
 
 #include <civetweb.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/config/address.h"
+#include "services/gateway/http_frame.h"
 #include "services/gateway/http_head.h"
 #include "services/gateway/http_listen.h"
+#include "services/gateway/http_watch.h"
 
 enum {
-    HTTP_REQUEST_MAX = 320 * 1024, /* request line and headers: a query of 256 KiB passes */
-    HTTP_PIECE = 16 * 1024,        /* bytes of a body read at once */
-    HTTP_LINGER_BYTES = 64 << 20,  /* of an unread body, so that the client sees its answer */
-    HTTP_LINGER_MS = 1000,
-    HTTP_CUT_SIGNAL = SIGUSR1 /* ends the system call in which a late reader waits */
+    HTTP_PIECE = 16 * 1024,       /* bytes of a body read at once */
+    HTTP_LINGER_BYTES = 64 << 20, /* of an unread body, so that the client sees its answer */
+    HTTP_LINGER_MS = 1000
 };
 
-/* One thread of a listener. until_ms is guarded by lock, so that a signal never hits a thread that
- * has gone on to something else. */
+/* One thread of a listener. */
 struct http_worker {
-    struct http_worker *next;
     http_t *http;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    int64_t until_ms; /* monotonic; 0 = it does not read */
+    struct http_watch watch;
+    bool refused; /* the library has refused the request: it is answered */
     void *own;
     struct http_head head; /* these two are not on the stack, whose pages would all be touched */
     char piece[HTTP_PIECE];
@@ -40,8 +34,7 @@ struct http_worker {
 struct http {
     struct http_options options;
     struct mg_context *context;
-    pthread_mutex_t lock; /* of workers */
-    struct http_worker *workers;
+    struct http_crew crew;
     unsigned port;
 };
 
@@ -49,12 +42,10 @@ struct http_exchange {
     struct mg_connection *connection;
     struct http_worker *worker;
     struct http_request request;
-    size_t declared; /* bytes of the body */
-    bool chunked;
+    struct http_frame frame;
     bool read; /* the body was read whole */
     bool head_only;
-    bool expects; /* the client waits for 100 Continue */
-    bool keep_alive_asked;
+    bool last; /* the connection ends whatever is answered */
     bool answered;
     bool cut;                                     /* the body did not come: no answer */
     struct http_header headers[HTTP_HEADERS_MAX]; /* not cleared */
@@ -74,13 +65,6 @@ const struct http_request *http_request(const http_exchange_t *self)
 }
 
 /* ---- bodies ---- */
-
-static void http_watch(struct http_worker *worker, int64_t until_ms)
-{
-    (void)pthread_mutex_lock(&worker->lock);
-    worker->until_ms = until_ms;
-    (void)pthread_mutex_unlock(&worker->lock);
-}
 
 static enum ald_rc http_read_chunked(http_exchange_t *self, const struct http_sink *sink,
                                      int64_t until_ms)
@@ -105,7 +89,7 @@ static enum ald_rc http_read_declared(http_exchange_t *self, const struct http_s
                                       int64_t until_ms)
 {
     char *piece = self->worker->piece;
-    size_t left = self->declared;
+    size_t left = self->frame.declared;
     while (left > 0) {
         int n = mg_read(self->connection, piece, left < HTTP_PIECE ? left : (size_t)HTTP_PIECE);
         if (n <= 0 || (size_t)n > left)
@@ -121,25 +105,25 @@ static enum ald_rc http_read_declared(http_exchange_t *self, const struct http_s
 static void http_continue(http_exchange_t *self)
 {
     static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    if (self->expects)
+    if (self->frame.expects)
         (void)mg_write(self->connection, line, sizeof line - 1);
-    self->expects = false;
+    self->frame.expects = false;
 }
 
 enum ald_rc http_read(http_exchange_t *self, const struct http_sink *sink)
 {
     if (self->read) /* there is none */
         return ALD_OK;
-    if (self->declared > sink->max)
+    if (self->frame.declared > sink->max)
         return ALD_TOOBIG;
-    if (!self->chunked && sink->hold && !sink->hold(sink->self, self->declared))
+    if (!self->frame.chunked && sink->hold && !sink->hold(sink->self, self->frame.declared))
         return ALD_FULL;
     http_continue(self);
     int64_t until_ms = ald_clock_now().mono_ms + self->worker->http->options.request_timeout_ms;
-    http_watch(self->worker, until_ms);
-    enum ald_rc rc = self->chunked ? http_read_chunked(self, sink, until_ms)
-                                   : http_read_declared(self, sink, until_ms);
-    http_watch(self->worker, 0);
+    http_watch_body(&self->worker->watch, until_ms);
+    enum ald_rc rc = self->frame.chunked ? http_read_chunked(self, sink, until_ms)
+                                         : http_read_declared(self, sink, until_ms);
+    (void)http_watch_done(&self->worker->watch);
     if (rc == ALD_OK && !ald_buf_ok(sink->body))
         rc = ALD_TOOBIG;
     self->read = rc == ALD_OK;
@@ -153,27 +137,19 @@ static void http_linger(http_exchange_t *self)
 {
     size_t total = 0;
     int64_t until_ms = ald_clock_now().mono_ms + HTTP_LINGER_MS;
-    http_watch(self->worker, until_ms);
+    http_watch_body(&self->worker->watch, until_ms);
     while (total < HTTP_LINGER_BYTES && ald_clock_now().mono_ms < until_ms) {
         int n = mg_read(self->connection, self->worker->piece, HTTP_PIECE);
         if (n <= 0)
             break;
         total += (size_t)n;
     }
-    http_watch(self->worker, 0);
+    (void)http_watch_done(&self->worker->watch);
 }
 
 void http_tick(http_t *self)
 {
-    int64_t now_ms = ald_clock_now().mono_ms;
-    (void)pthread_mutex_lock(&self->lock);
-    for (struct http_worker *w = self->workers; w; w = w->next) {
-        (void)pthread_mutex_lock(&w->lock);
-        if (w->until_ms != 0 && now_ms >= w->until_ms)
-            (void)pthread_kill(w->thread, HTTP_CUT_SIGNAL);
-        (void)pthread_mutex_unlock(&w->lock);
-    }
-    (void)pthread_mutex_unlock(&self->lock);
+    http_crew_tick(&self->crew, ald_clock_now().mono_ms);
 }
 
 /* ---- answers ---- */
@@ -198,9 +174,9 @@ enum ald_rc http_answer(http_exchange_t *self, unsigned status, const char *extr
     ALD_ASSERT(!self->answered && !self->cut);
     self->answered = true;
     const char *connection = "";
-    if (!self->read)
+    if (!self->read || self->last)
         connection = "Connection: close\r\n";
-    else if (self->keep_alive_asked)
+    else if (self->frame.keep_alive_asked)
         connection = "Connection: keep-alive\r\n";
     struct http_head *head = &self->worker->head;
     http_head_begin(head, status);
@@ -238,38 +214,6 @@ enum ald_rc http_write(http_exchange_t *self, struct ald_span bytes)
 
 /* ---- requests ---- */
 
-static bool http_length(const char *text, size_t *out)
-{
-    uint64_t value = 0;
-    if (ald_text_u64(ald_span_str(text), &value) != ALD_OK || value > INT64_MAX)
-        return false;
-    *out = (size_t)value;
-    return true;
-}
-
-/* Two programs that disagree on where a body ends can be made to see different requests; refuse
- * whatever leaves a choice. The library drops headers beyond its 64: one may be a length. */
-static bool http_framing(http_exchange_t *self)
-{
-    unsigned lengths = 0;
-    for (size_t i = 0; i < self->request.header_count; i++) {
-        const struct http_header *h = &self->headers[i];
-        if (strcasecmp(h->name, "Transfer-Encoding") == 0) {
-            if (self->chunked || strcasecmp(h->value, "chunked") != 0)
-                return false;
-            self->chunked = true;
-        } else if (strcasecmp(h->name, "Content-Length") == 0) {
-            if (++lengths > 1 || !http_length(h->value, &self->declared))
-                return false;
-        } else if (strcasecmp(h->name, "Expect") == 0) {
-            self->expects = strcasecmp(h->value, "100-continue") == 0;
-        } else if (strcasecmp(h->name, "Connection") == 0) {
-            self->keep_alive_asked = strcasecmp(h->value, "keep-alive") == 0;
-        }
-    }
-    return !(self->chunked && lengths > 0) && self->request.header_count < HTTP_HEADERS_MAX;
-}
-
 static void http_facts(http_exchange_t *self, const struct mg_request_info *info)
 {
     for (int i = 0; i < info->num_headers && i < HTTP_HEADERS_MAX; i++)
@@ -277,8 +221,6 @@ static void http_facts(http_exchange_t *self, const struct mg_request_info *info
             .name = info->http_headers[i].name, .value = info->http_headers[i].value};
     self->request.headers = self->headers;
     self->request.method = info->request_method;
-    self->request.path = info->local_uri_raw;
-    self->request.query = ald_span_str(info->query_string ? info->query_string : "");
     self->request.peer = info->remote_addr;
     self->head_only = strcmp(info->request_method, "HEAD") == 0;
 }
@@ -287,12 +229,14 @@ static void http_end(http_exchange_t *self)
 {
     if (self->answered && self->read)
         return;
-    if (self->answered && !self->expects && !self->cut)
+    if (self->answered && !self->frame.expects && !self->cut)
         http_linger(self);
     mg_disable_keep_alive(self->connection);
 }
 
-static int http_serve(struct mg_connection *connection)
+/* A request whose connection ends with it if `last`. */
+static void http_run(struct mg_connection *connection, const char *path, const char *query,
+                     bool last)
 {
     const struct mg_request_info *info = mg_get_request_info(connection);
     struct http_worker *worker = mg_get_thread_pointer(connection);
@@ -300,17 +244,54 @@ static int http_serve(struct mg_connection *connection)
     memset(&exchange, 0, offsetof(struct http_exchange, headers));
     exchange.connection = connection;
     exchange.worker = worker;
+    exchange.last = last;
+    exchange.request.path = path;
+    exchange.request.query = ald_span_str(query ? query : "");
     http_facts(&exchange, info);
-    if (!http_framing(&exchange)) {
+    if (!http_frame_read(&exchange.request, info->http_version, &exchange.frame)) {
         (void)http_answer(&exchange, 400, "",
-                          ald_span_str("the length of the body is not clear\n"));
+                          ald_span_str("where the request ends is not clear\n"));
     } else {
         const struct http_options *options = &worker->http->options;
-        exchange.read = !exchange.chunked && exchange.declared == 0;
+        exchange.read = !exchange.frame.chunked && exchange.frame.declared == 0;
         options->handle(options->self, worker->own, &exchange);
     }
     http_end(&exchange);
+}
+
+static int http_serve(struct mg_connection *connection)
+{
+    const struct mg_request_info *info = mg_get_request_info(connection);
+    struct http_worker *worker = mg_get_thread_pointer(connection);
+    (void)http_watch_done(&worker->watch);
+    http_run(connection, info->local_uri_raw, info->query_string, false);
+    http_watch_head(&worker->watch); /* the library bounds this wait, too */
     return 200;
+}
+
+static void http_say(struct mg_connection *connection, unsigned status)
+{
+    struct http_head head;
+    http_head_begin(&head, status);
+    http_head_put(&head, "Connection: close\r\n");
+    if (status != 204)
+        http_head_length(&head, 0);
+    http_head_put(&head, "\r\n");
+    mg_disable_keep_alive(connection);
+    (void)mg_write(connection, head.text, head.len);
+}
+
+/* The library serves no target that names a host; it is taken as if it did not. */
+static void http_stray(struct mg_connection *connection, const struct mg_request_info *info)
+{
+    struct http_target target;
+    char *text = (char *)(uintptr_t)info->request_uri; /* the library's buffer, written by it too */
+    if (http_frame_target(text, &target))
+        http_run(connection, target.path, target.query, true);
+    else if (strcmp(text, "*") == 0 && strcmp(info->request_method, "OPTIONS") == 0)
+        http_say(connection, 204);
+    else
+        http_say(connection, 400);
 }
 
 /* ---- listeners ---- */
@@ -323,13 +304,8 @@ static void *http_thread_begin(const struct mg_context *context, int type)
     struct http_worker *worker = calloc(1, sizeof *worker);
     ALD_ASSERT(worker);
     worker->http = self;
-    worker->thread = pthread_self();
-    (void)pthread_mutex_init(&worker->lock, NULL);
     worker->own = self->options.worker_new(self->options.self);
-    (void)pthread_mutex_lock(&self->lock);
-    worker->next = self->workers;
-    self->workers = worker;
-    (void)pthread_mutex_unlock(&self->lock);
+    http_crew_join(&self->crew, &worker->watch);
     return worker;
 }
 
@@ -340,15 +316,29 @@ static void http_thread_end(const struct mg_context *context, int type, void *po
     if (type != 1 || !worker)
         return;
     http_t *self = worker->http;
-    (void)pthread_mutex_lock(&self->lock);
-    struct http_worker **at = &self->workers;
-    while (*at != worker)
-        at = &(*at)->next;
-    *at = worker->next;
-    (void)pthread_mutex_unlock(&self->lock);
+    http_crew_leave(&self->crew, &worker->watch);
     self->options.worker_free(self->options.self, worker->own);
-    (void)pthread_mutex_destroy(&worker->lock);
     free(worker);
+}
+
+static int http_connect(const struct mg_connection *connection, void **own ALD_UNUSED)
+{
+    struct http_worker *worker = mg_get_thread_pointer(connection);
+    http_watch_head(&worker->watch);
+    return 0;
+}
+
+/* The library closes without an answer what has a target that it does not serve; this is the last
+ * moment to give one. Its buffer still holds the head and what came of the body. */
+static void http_disconnect(const struct mg_connection *connection)
+{
+    struct http_worker *worker = mg_get_thread_pointer(connection);
+    const struct mg_request_info *info = mg_get_request_info(connection);
+    (void)http_watch_done(&worker->watch);
+    if (info && info->request_uri && !info->local_uri && !worker->refused)
+        http_stray((struct mg_connection *)(uintptr_t)connection, info);
+    worker->refused = false;
+    http_watch_free(&worker->watch);
 }
 
 static int http_log(const struct mg_connection *connection, const char *message)
@@ -359,29 +349,34 @@ static int http_log(const struct mg_connection *connection, const char *message)
 }
 
 /* The library's own refusals repeat what the client named as the version, whatever that is. */
-static int http_refuse(struct mg_connection *connection, int status, const char *message ALD_UNUSED)
+static int http_refuse(struct mg_connection *connection, int status, const char *message)
 {
-    struct http_head head;
-    http_head_begin(&head, (unsigned)status);
-    http_head_put(&head, "Connection: close\r\nContent-Length: 0\r\n\r\n");
-    mg_disable_keep_alive(connection);
-    (void)mg_write(connection, head.text, head.len);
+    struct http_worker *worker = mg_get_thread_pointer(connection);
+    if (strcmp(message, "Invalid URI") == 0) /* such as a host with a port: see http_disconnect */
+        return 0;
+    bool late = http_watch_done(&worker->watch);
+    worker->refused = true;
+    http_say(connection, late ? 408 : (unsigned)status);
     return 0;
 }
 
-static void http_no_action(int number)
-{
-    (void)number;
-}
+static const struct mg_callbacks http_callbacks = {.begin_request = http_serve,
+                                                   .log_message = http_log,
+                                                   .http_error = http_refuse,
+                                                   .init_connection = http_connect,
+                                                   .connection_close = http_disconnect,
+                                                   .init_thread = http_thread_begin,
+                                                   .exit_thread = http_thread_end};
 
 static enum ald_rc http_open(http_t *self, struct ald_err *err)
 {
-    char threads[24], timeout[24], keep_alive[24], request[24];
+    char threads[24], queue[24], timeout[24], keep_alive[24], request[24];
     const struct http_options *o = &self->options;
     (void)snprintf(threads, sizeof threads, "%lld", (long long)o->threads);
+    (void)snprintf(queue, sizeof queue, "%lld", (long long)o->queue);
     (void)snprintf(timeout, sizeof timeout, "%lld", (long long)o->request_timeout_ms);
     (void)snprintf(keep_alive, sizeof keep_alive, "%lld", (long long)o->keep_alive_ms);
-    (void)snprintf(request, sizeof request, "%d", HTTP_REQUEST_MAX);
+    (void)snprintf(request, sizeof request, "%d", HTTP_FRAME_HEAD_MAX);
     const char *options[] = {"listening_ports",
                              o->listen,
                              "num_threads",
@@ -397,9 +392,11 @@ static enum ald_rc http_open(http_t *self, struct ald_err *err)
                              "max_request_size",
                              request,
                              "connection_queue",
-                             "256",
+                             queue,
                              "listen_backlog",
-                             "512",
+                             "1024",
+                             "authentication_domain",
+                             "/", /* no host is this: none but http_stray serves absolute targets */
                              "decode_url",
                              "no",
                              "decode_query_string",
@@ -413,13 +410,8 @@ static enum ald_rc http_open(http_t *self, struct ald_err *err)
                              "access_control_allow_headers",
                              "",
                              NULL};
-    const struct mg_callbacks callbacks = {.begin_request = http_serve,
-                                           .log_message = http_log,
-                                           .http_error = http_refuse,
-                                           .init_thread = http_thread_begin,
-                                           .exit_thread = http_thread_end};
     struct mg_init_data init = {
-        .callbacks = &callbacks, .user_data = self, .configuration_options = options};
+        .callbacks = &http_callbacks, .user_data = self, .configuration_options = options};
     unsigned code = 0;
     char text[200] = "";
     struct mg_error_data error = {.code = &code, .text = text, .text_buffer_size = sizeof text};
@@ -442,15 +434,13 @@ enum ald_rc http_start(const struct http_options *options, http_t **out, struct 
                            "proxy in front)",
                            options->listen);
     (void)mg_init_library(0);
-    struct sigaction action = {.sa_handler = http_no_action}; /* without SA_RESTART */
-    (void)sigaction(HTTP_CUT_SIGNAL, &action, NULL);
     http_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);
     self->options = *options;
-    (void)pthread_mutex_init(&self->lock, NULL);
+    http_crew_init(&self->crew);
     enum ald_rc rc = http_open(self, err);
     if (rc != ALD_OK) {
-        (void)pthread_mutex_destroy(&self->lock);
+        http_crew_free(&self->crew);
         free(self);
         return rc;
     }
@@ -467,7 +457,7 @@ static void *http_stop_one(void *arg)
 {
     http_t *self = arg;
     mg_stop(self->context);
-    (void)pthread_mutex_destroy(&self->lock);
+    http_crew_free(&self->crew);
     free(self);
     return NULL;
 }

@@ -1,10 +1,11 @@
 /* http.h - an HTTP listener: requests come in whole or not at all, answers go out in one piece.
  *
- * The only home of civetweb. What it guarantees to a handler: the path is raw and has no query; the
- * framing of the body is sound (both framing headers, two lengths, a length that is no number, and
- * more headers than can be seen are answered 400 here); a body is read whole within the listener's
- * time, or the connection is closed without an answer; a request whose body was left unread ends
- * its connection. It knows no route.
+ * The only home of civetweb. What it guarantees to a handler: the path is raw and has neither host
+ * nor query, whatever the form of the target; where the request ends is clear (http_frame.h; 400
+ * otherwise); a body is read whole within the listener's time, or the connection is closed without
+ * an answer; a request whose body was left unread ends its connection. It knows no route.
+ *
+ * The library does not take extensions of chunks and can't be made to: such a body does not come.
  *
  * Does not do TLS: the packaged library cannot, a proxy in front does.
  * Threads: the listener has its own; a handler runs on one of them, one request at a time. The
@@ -49,6 +50,7 @@ struct http_options {
     const char *listen;  /* address:port; port 0 takes a free one */
     const char *setting; /* the key that it is of, for who must change it */
     int64_t threads;
+    int64_t queue;              /* connections that wait for a thread; others wait in the kernel */
     int64_t request_timeout_ms; /* for headers, and again for a body */
     int64_t keep_alive_ms;      /* an idle connection is closed after this */
     void *self;                 /* passed to the functions below */

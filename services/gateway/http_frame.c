@@ -1,0 +1,99 @@
+#include "services/gateway/http_frame.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/guard.h"
+#include "common/base/span.h"
+#include "common/base/text.h"
+
+enum { FRAME_VERSION = 3 }; /* bytes of "1.1" */
+
+/* Does the name begin right behind the CR LF of the line before, and the colon right behind it? */
+static bool frame_line_ok(const struct http_request *request, size_t i, const char *version)
+{
+    const struct http_header *h = &request->headers[i];
+    if (i == 0) {
+        if (h->name != version + FRAME_VERSION + 2)
+            return false;
+    } else if (h->name - 2 < h[-1].value || h->name[-2] != '\0') {
+        return false;
+    }
+    const char *colon = h->value - 1;
+    while (*colon == ' ' || *colon == '\t')
+        colon--;
+    return colon[-1] != '\0';
+}
+
+/* Is the end of the last line the end of the head? The library looks no further than its table, and
+ * no further than a line that begins with no name: a length may be behind that. */
+static bool frame_end_ok(const struct http_request *request, const char *version)
+{
+    size_t count = request->header_count;
+    if (count == 0)
+        return version[2] == '0'; /* its connection ends anyway; 1.1 has the line Host */
+    if (count >= HTTP_HEADERS_MAX)
+        return false;
+    const char *value = request->headers[count - 1].value;
+    const char *end = value + strlen(value);
+    if (end - request->method > HTTP_FRAME_HEAD_MAX - 4)
+        return false;
+    return end[1] == '\0' && end[2] == '\r' && end[3] == '\0';
+}
+
+static bool frame_length(const char *text, size_t *out)
+{
+    uint64_t value = 0;
+    if (ald_text_u64(ald_span_str(text), &value) != ALD_OK || value > INT64_MAX)
+        return false;
+    *out = (size_t)value;
+    return true;
+}
+
+bool http_frame_read(const struct http_request *request, const char *version,
+                     struct http_frame *out)
+{
+    unsigned lengths = 0;
+    for (size_t i = 0; i < request->header_count; i++) {
+        const struct http_header *h = &request->headers[i];
+        if (!frame_line_ok(request, i, version))
+            return false;
+        if (strcasecmp(h->name, "Transfer-Encoding") == 0) {
+            if (out->chunked || version[2] == '0' || strcasecmp(h->value, "chunked") != 0)
+                return false;
+            out->chunked = true;
+        } else if (strcasecmp(h->name, "Content-Length") == 0) {
+            if (++lengths > 1 || !frame_length(h->value, &out->declared))
+                return false;
+        } else if (strcasecmp(h->name, "Expect") == 0) {
+            out->expects = strcasecmp(h->value, "100-continue") == 0;
+        } else if (strcasecmp(h->name, "Connection") == 0) {
+            out->keep_alive_asked = strcasecmp(h->value, "keep-alive") == 0;
+        }
+    }
+    return !(out->chunked && lengths > 0) && frame_end_ok(request, version);
+}
+
+/* What follows the scheme; NULL when it is another one or there is none. */
+static char *frame_authority(char *text)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    for (size_t i = 0; i < ALD_COUNT(schemes); i++)
+        if (strncasecmp(text, schemes[i], strlen(schemes[i])) == 0)
+            return text + strlen(schemes[i]);
+    return NULL;
+}
+
+bool http_frame_target(char *text, struct http_target *out)
+{
+    char *authority = frame_authority(text);
+    if (!authority)
+        return false;
+    char *path = authority + strcspn(authority, "/?");
+    char *query = strchr(path, '?');
+    out->path = *path == '/' ? path : "/";
+    out->query = query ? query + 1 : NULL;
+    if (query)
+        *query = '\0';
+    return true;
+}
