@@ -18,7 +18,8 @@
 enum {
     HTTP_PIECE = 16 * 1024,       /* bytes of a body read at once */
     HTTP_LINGER_BYTES = 64 << 20, /* of an unread body, so that the client sees its answer */
-    HTTP_LINGER_MS = 1000
+    HTTP_LINGER_MS = 1000,
+    HTTP_LIBRARY_MS = 1000 /* its own times end later: it answers 400 to what may be genuine */
 };
 
 /* One thread of a listener. */
@@ -265,7 +266,7 @@ static int http_serve(struct mg_connection *connection)
     struct http_worker *worker = mg_get_thread_pointer(connection);
     (void)http_watch_done(&worker->watch);
     http_run(connection, info->local_uri_raw, info->query_string, false);
-    http_watch_head(&worker->watch); /* the library bounds this wait, too */
+    http_watch_head(&worker->watch); /* the library ends it sooner if nothing comes */
     return 200;
 }
 
@@ -374,7 +375,8 @@ static enum ald_rc http_open(http_t *self, struct ald_err *err)
     const struct http_options *o = &self->options;
     (void)snprintf(threads, sizeof threads, "%lld", (long long)o->threads);
     (void)snprintf(queue, sizeof queue, "%lld", (long long)o->queue);
-    (void)snprintf(timeout, sizeof timeout, "%lld", (long long)o->request_timeout_ms);
+    (void)snprintf(timeout, sizeof timeout, "%lld",
+                   (long long)(o->request_timeout_ms + HTTP_LIBRARY_MS));
     (void)snprintf(keep_alive, sizeof keep_alive, "%lld", (long long)o->keep_alive_ms);
     (void)snprintf(request, sizeof request, "%d", HTTP_FRAME_HEAD_MAX);
     const char *options[] = {"listening_ports",
@@ -437,7 +439,7 @@ enum ald_rc http_start(const struct http_options *options, http_t **out, struct 
     http_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);
     self->options = *options;
-    http_crew_init(&self->crew);
+    http_crew_init(&self->crew, options->request_timeout_ms);
     enum ald_rc rc = http_open(self, err);
     if (rc != ALD_OK) {
         http_crew_free(&self->crew);

@@ -10,12 +10,13 @@ static void watch_no_action(int number)
     (void)number;
 }
 
-void http_crew_init(struct http_crew *self)
+void http_crew_init(struct http_crew *self, int64_t head_ms)
 {
     struct sigaction action = {.sa_handler = watch_no_action}; /* without SA_RESTART */
     (void)sigaction(WATCH_SIGNAL, &action, NULL);
     (void)pthread_mutex_init(&self->lock, NULL);
     self->first = NULL;
+    self->head_ms = head_ms;
 }
 
 void http_crew_free(struct http_crew *self)
@@ -44,7 +45,7 @@ void http_crew_leave(struct http_crew *self, struct http_watch *watch)
     (void)pthread_mutex_destroy(&watch->lock);
 }
 
-/* How long clients may let us wait: without end as long as a thread is free. */
+/* How long clients may let us wait: less when no thread is free. */
 struct watch_patience {
     int64_t head_ms;
     int64_t body_ms;
@@ -52,7 +53,7 @@ struct watch_patience {
 
 static struct watch_patience crew_patience(struct http_crew *self)
 {
-    struct watch_patience patience = {INT64_MAX, INT64_MAX};
+    struct watch_patience patience = {self->head_ms, INT64_MAX};
     size_t waiting = 0;
     size_t busy = 0;
     for (struct http_watch *w = self->first; w; w = w->next) {
@@ -66,7 +67,8 @@ static struct watch_patience crew_patience(struct http_crew *self)
         else
             waiting++;
     }
-    patience.head_ms = HTTP_CROWD_HEAD_MS;
+    if (patience.head_ms > HTTP_CROWD_HEAD_MS)
+        patience.head_ms = HTTP_CROWD_HEAD_MS;
     if (waiting >= busy) /* a body that has begun is given up only if clients are the cause */
         patience.body_ms = HTTP_CROWD_BODY_MS;
     return patience;

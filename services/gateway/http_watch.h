@@ -1,8 +1,8 @@
 /* http_watch.h - ends the waits of a listener's threads for clients that are late.
  *
- * A thread serves one connection at a time. What it may wait for is a head, which the library
- * bounds by itself, and a body, which has its time here. When no thread is free these times shrink,
- * so that many clients that send nothing hold up the others for a short time only.
+ * A thread serves one connection at a time. What it may wait for is a head and a body. When no
+ * thread is free their times shrink, so that many clients that send nothing hold up the others for
+ * a short time only.
  *
  * A wait is cut by a signal that ends the system call below it; a thread that does not wait is
  * never hit. Knows neither HTTP nor the library.
@@ -37,9 +37,11 @@ struct http_watch {
 struct http_crew {
     pthread_mutex_t lock;
     struct http_watch *first;
+    int64_t head_ms;
 };
 
-void http_crew_init(struct http_crew *self);
+/* head_ms: the longest wait for a head, counted from the first tick that sees it. */
+void http_crew_init(struct http_crew *self, int64_t head_ms);
 /* All threads have left. */
 void http_crew_free(struct http_crew *self);
 /* Add the calling thread, which has no connection. *watch is zeros and stays where it is. */

@@ -229,6 +229,13 @@ def test_a_crowd_holds_up_the_api_for_a_short_time():
             peer.close()
 
 
+@pytest.mark.parametrize("data, status", [(b"GET /cb", 408), (b"", None)])
+def test_a_late_head_is_408(data, status):
+    """It may be the begin of a genuine callback: not 400."""
+    with welcomed(gateway={"request_timeout": "500ms"}) as (gate, _):
+        assert gate.public.raw_status(data) == status
+
+
 def test_without_a_crowd_nobody_is_hurried():
     with welcomed(gateway={"threads": 4, "request_timeout": "5s"}) as (gate, _):
         peers = silent(gate.public.port, 3, head_of(url(1), "Content-Length: 3"))

@@ -10,14 +10,14 @@
 #include "common/base/guard.h"
 #include "services/gateway/http_watch.h"
 
-enum { THREADS_MAX = 4 };
+enum { THREADS_MAX = 4, HEAD_MS = 4000 };
 
 static void test_example(void **state)
 {
     (void)state;
     struct http_crew crew;
     struct http_watch watch = {0};
-    http_crew_init(&crew);
+    http_crew_init(&crew, HEAD_MS);
     http_crew_join(&crew, &watch);
     http_watch_body(&watch, 2000);
     http_crew_tick(&crew, 1999);
@@ -51,7 +51,8 @@ static void test_who_is_cut_off(void **state)
         int64_t ms;
         const char *want; /* 1: is cut off */
     } cases[] = {
-        {"as long as one is free nobody is", "fhhb", 3600000, "0000"},
+        {"as long as one is free nobody is", "fhhb", HEAD_MS - 1, "0000"},
+        {"a head has its time then, too", "fhxb", HEAD_MS, "0100"},
         {"heads have little time", "hhhh", HTTP_CROWD_HEAD_MS - 1, "0000"},
         {"and then no more", "hhhh", HTTP_CROWD_HEAD_MS, "1111"},
         {"also when others are busy", "xxxh", HTTP_CROWD_HEAD_MS, "0001"},
@@ -63,7 +64,7 @@ static void test_who_is_cut_off(void **state)
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
         struct http_crew crew;
         struct http_watch watches[THREADS_MAX] = {0};
-        http_crew_init(&crew);
+        http_crew_init(&crew, HEAD_MS);
         for (size_t w = 0; w < THREADS_MAX; w++) {
             http_crew_join(&crew, &watches[w]);
             watch_be(&watches[w], cases[i].threads[w]);
@@ -85,7 +86,7 @@ static void test_the_next_wait_begins_anew(void **state)
     (void)state;
     struct http_crew crew;
     struct http_watch watch = {0};
-    http_crew_init(&crew);
+    http_crew_init(&crew, HEAD_MS);
     http_crew_join(&crew, &watch);
     http_watch_head(&watch);
     http_crew_tick(&crew, 1000);
