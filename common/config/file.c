@@ -2,18 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/base/regular.h"
 
 static enum ald_rc file_copy(int fd, struct ald_buf *out)
 {
-    struct stat facts;
-    if (fstat(fd, &facts) != 0)
-        return ALD_IO;
-    if (!S_ISREG(facts.st_mode)) {
-        errno = EINVAL;
-        return ALD_IO;
-    }
     for (;;) {
         uint8_t chunk[4096];
         ssize_t got = read(fd, chunk, sizeof chunk);
@@ -31,7 +25,7 @@ static enum ald_rc file_copy(int fd, struct ald_buf *out)
 
 enum ald_rc ald_file_read(const char *path, struct ald_buf *out)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = ald_regular_open(path, O_RDONLY);
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? ALD_NOTFOUND : ALD_IO;
     enum ald_rc rc = file_copy(fd, out);

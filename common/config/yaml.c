@@ -5,6 +5,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "common/base/regular.h"
 #include "common/config/expand.h"
 #include "common/config/file.h"
 
@@ -360,7 +361,7 @@ enum ald_rc ald_yaml_load(const char *path, unsigned flags, struct ald_errors *e
     else if (rc == ALD_NOTFOUND)
         ald_errors_add(errors, &at, "There is no such file.");
     else
-        ald_errors_add(errors, &at, "The file can't be read: %s.", strerror(errno));
+        ald_errors_add(errors, &at, "The file can't be read: %s.", ald_regular_why(path, errno));
     ald_buf_free(&text);
     return rc;
 }

@@ -243,7 +243,10 @@ static enum ald_rc service_folder(const char *path, struct ald_err *err)
 {
     if (mkdir(path, 0700) == 0 || errno == EEXIST)
         return ALD_OK;
-    return ald_err_set(err, ALD_IO, "%s: cannot make the folder: %s", path, strerror(errno));
+    return ald_err_set(err, ALD_IO,
+                       "bus.run: cannot make the folder %s: %s; make it for the user of this "
+                       "process, or name another",
+                       path, strerror(errno));
 }
 
 static int service_beat(zloop_t *loop, int timer, void *arg)

@@ -12,6 +12,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/log.h"
+#include "common/base/regular.h"
 #include "common/base/text.h"
 
 struct ald_sock {
@@ -67,18 +68,45 @@ static bool sock_allowed(const char *endpoint)
     return inet_pton(AF_INET, name, address) == 1 && address[0] == 127;
 }
 
+/* ZeroMQ says "address in use" whatever keeps it from making a socket: so it is looked at before.
+ */
+static enum ald_rc sock_place(const char *endpoint, struct ald_err *err)
+{
+    struct stat facts;
+    const char *path = endpoint + strlen(IPC);
+    char folder[PATH_MAX];
+    size_t len = (size_t)(strrchr(path, '/') - path);
+    if (ald_text_copy(folder, sizeof folder, ald_span_of(path, len > 0 ? len : 1)) != ALD_OK)
+        return ald_err_set(err, ALD_TOOBIG, "%s: path too long", endpoint);
+    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
+        return ald_err_set(err, ALD_IO,
+                           "%s: no socket can be made in the folder %s: %s; let the user of this "
+                           "process (uid %u) write there, or name another folder as bus.run",
+                           endpoint, folder, strerror(errno), (unsigned)geteuid());
+    if (lstat(path, &facts) == 0 && !S_ISSOCK(facts.st_mode))
+        return ald_err_set(err, ALD_IO,
+                           "%s: what is there is no socket; move it away, or name another folder "
+                           "as bus.run",
+                           endpoint);
+    return ALD_OK;
+}
+
 static enum ald_rc sock_lock(const char *endpoint, int *lock, struct ald_err *err)
 {
     *lock = -1;
     if (strncmp(endpoint, IPC, strlen(IPC)) != 0)
         return ALD_OK;
+    enum ald_rc rc = sock_place(endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s.lock", endpoint + strlen(IPC));
     if (n < 0 || (size_t)n >= sizeof path)
         return ald_err_set(err, ALD_TOOBIG, "%s: path too long", endpoint);
-    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    int fd = ald_regular_open(path, O_CREAT | O_RDWR);
     if (fd < 0)
-        return ald_err_set(err, ALD_IO, "%s: cannot open the lock file: %s", path, strerror(errno));
+        return ald_err_set(err, ALD_IO, "%s: cannot open the lock file: %s", path,
+                           ald_regular_why(path, errno));
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         close(fd);
         return ald_err_set(err, ALD_EXISTS,

@@ -9,7 +9,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { PRIVATE_FILE = 0600, PRIVATE_FOLDER = 0700 };
+#include "common/base/regular.h"
+
+enum { PRIVATE_FOLDER = 0700 };
 
 static enum ald_rc disk_errno_rc(int code)
 {
@@ -47,7 +49,7 @@ enum ald_rc ald_store_reserve(const char *path, uint64_t bytes)
         return ALD_INVALID;
     if (bytes == 0 || reserve_is_whole(path, bytes))
         return ALD_OK;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, PRIVATE_FILE);
+    int fd = ald_regular_open(path, O_WRONLY | O_CREAT | O_TRUNC);
     if (fd < 0)
         return disk_errno_rc(errno);
     int code = posix_fallocate(fd, 0, (off_t)bytes);
@@ -126,22 +128,24 @@ enum ald_rc ald_disk_folder(const char *path, struct ald_err *err)
 
 enum ald_rc ald_disk_settle(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = ald_regular_open(path, O_RDONLY);
     if (fd < 0)
         return errno == ENOENT ? ALD_OK : ALD_IO;
     /* Drop only after the sync: dirty pages would stay, and with them what the disk has not. */
     bool settled = fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
+    int code = errno;
     close(fd);
+    errno = code;
     return settled ? ALD_OK : ALD_IO;
 }
 
 enum ald_rc ald_disk_lock(const char *path, int *fd, struct ald_err *err)
 {
-    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, PRIVATE_FILE);
+    int file = ald_regular_open(path, O_RDWR | O_CREAT);
     if (file < 0) {
         int code = errno;
         return ald_err_set(err, disk_errno_rc(code), "The lock file %s can't be opened: %s.", path,
-                           strerror(code));
+                           ald_regular_why(path, code));
     }
     if (flock(file, LOCK_EX | LOCK_NB) == 0) {
         *fd = file;

@@ -34,7 +34,7 @@ ALD_NODISCARD enum ald_rc ald_disk_folder(const char *path, struct ald_err *err)
 /* Make names in the folder of path durable. */
 ALD_NODISCARD enum ald_rc ald_disk_sync_folder_of(const char *path);
 /* fsync path and drop it from the page cache, so that what is read next is what the disk has. A
- * path that is not there is ALD_OK. */
+ * path that is not there is ALD_OK. ALD_IO: errno says why; also for what is no regular file. */
 ALD_NODISCARD enum ald_rc ald_disk_settle(const char *path);
 
 /* Lock path (made 0600), without waiting. ALD_OK: *fd holds the lock until it is closed.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/digest.h"
+#include "common/base/regular.h"
 #include "common/store/disk.h"
 
 /* A slot: magic, round, lane, seq, last_n, wall_ms as big-endian 64-bit words, then the SHA-256 of
@@ -137,10 +138,12 @@ enum ald_rc ald_mark_open(const char *path, ald_mark_t **out, struct ald_err *er
     *out = NULL;
     /* As the store does: read what the disk has, not what a failed write left in the cache. */
     if (ald_disk_settle(path) != ALD_OK)
-        return ald_err_set(err, ALD_IO, "The mark %s can't be synced: look at the disk.", path);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        return ald_err_set(err, ALD_IO, "The mark %s can't be synced: %s.", path,
+                           ald_regular_why(path, errno));
+    int fd = ald_regular_open(path, O_RDWR | O_CREAT);
     if (fd < 0)
-        return ald_err_set(err, ALD_IO, "The mark %s can't be opened: %s.", path, strerror(errno));
+        return ald_err_set(err, ALD_IO, "The mark %s can't be opened: %s.", path,
+                           ald_regular_why(path, errno));
     ald_mark_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self != NULL);
     self->fd = fd;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/regular.h"
 #include "common/store/disk.h"
 
 enum {
@@ -50,10 +51,10 @@ static enum ald_rc open_folder(const ald_store_t *self, struct ald_err *err)
 /* Made here and not by the engine, for its mode; the side files take theirs from it. */
 static enum ald_rc open_create(const ald_store_t *self, struct ald_err *err)
 {
-    int fd = open(self->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = ald_regular_open(self->path, O_RDWR | O_CREAT);
     if (fd < 0)
         return ald_err_set(err, errno == ENOSPC ? ALD_FULL : ALD_IO, "%s can't be opened: %s.",
-                           self->path, strerror(errno));
+                           self->path, ald_regular_why(self->path, errno));
     close(fd);
     return ALD_OK;
 }
@@ -67,11 +68,18 @@ static enum ald_rc open_settle(const ald_store_t *self, struct ald_err *err)
     for (size_t i = 0; i < ALD_COUNT(suffixes); i++) {
         open_side_path(self, suffixes[i], path);
         if (ald_disk_settle(path) != ALD_OK)
-            return ald_err_set(err, ALD_IO, "%s can't be synced: look at the disk.", path);
+            return ald_err_set(err, ALD_IO, "%s can't be synced: %s.", path,
+                               ald_regular_why(path, errno));
     }
     if (ald_disk_sync_folder_of(self->path) != ALD_OK)
         return ald_err_set(err, ALD_IO, "The folder of %s can't be synced: look at the disk.",
                            self->path);
+    struct stat st;
+    open_side_path(self, "-shm", path);
+    if (stat(path, &st) == 0 &&
+        !S_ISREG(st.st_mode)) /* made by the engine, which is short of words */
+        return ald_err_set(err, ALD_IO, "%s can't be opened: %s.", path,
+                           ald_regular_why(path, EINVAL));
     open_side_path(self, "-wal", path);
     /* The engine would delete the log of an empty file, and acknowledged rows with it. */
     if (open_size(self->path) == 0 && open_size(path) > 0)

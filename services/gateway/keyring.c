@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/regular.h"
 #include "common/config/settings.h"
 #include "common/store/disk.h"
 
@@ -44,7 +45,10 @@ keyring_t *keyring_new(const char *path)
     ALD_ASSERT(self);
     (void)pthread_mutex_init(&self->lock, NULL);
     (void)snprintf(self->path, sizeof self->path, "%s", path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = ald_regular_open(path, O_RDONLY);
+    if (fd < 0 && errno != ENOENT)
+        ald_log(ALD_WARN, "keyring.unreadable", "path=%s text=%s", ALD_Q(path),
+                ALD_Q(ald_regular_why(path, errno)));
     if (fd < 0)
         return self;
     uint8_t bytes[KEYRING_BYTES + 1];
@@ -68,7 +72,7 @@ void keyring_destroy(keyring_t **self_p)
 
 static bool keyring_write(const char *path, const uint8_t *bytes, size_t len)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = ald_regular_open(path, O_WRONLY | O_CREAT | O_TRUNC);
     if (fd < 0)
         return false;
     bool ok = write(fd, bytes, len) == (ssize_t)len && fsync(fd) == 0;

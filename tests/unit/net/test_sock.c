@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -120,6 +122,43 @@ static void test_an_endpoint_has_one_owner(void **state)
     ald_sock_destroy(&first);
     first = opened(&ROUTER, at, true); /* free again */
     ald_sock_destroy(&first);
+}
+
+/* ZeroMQ would say "address in use" to each, or wait for the other end of a pipe. */
+static void test_where_no_socket_can_be_made(void **state)
+{
+    const struct folder *folder = *state;
+    static const struct {
+        const char *name;
+        const char *want;
+    } cases[] = {{"a", "no socket"}, {"b", "named pipe"}, {"none/c", "none: No such file"}};
+    assert_int_equal(mkdir(folder_file(folder, "a"), 0700), 0);
+    assert_int_equal(mkfifo(folder_file(folder, "b.lock"), 0600), 0);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        ald_sock_t *sock = NULL;
+        struct ald_err err = {0};
+        assert_int_equal(ald_sock_bind(&ROUTER, endpoint(folder, cases[i].name), &sock, &err),
+                         ALD_IO);
+        if (strstr(err.text, cases[i].want) == NULL)
+            fail_msg("%s: %s", cases[i].name, err.text);
+    }
+}
+
+static void test_a_folder_of_somebody_else(void **state)
+{
+    const struct folder *folder = *state;
+    ald_sock_t *sock = NULL;
+    struct ald_err err = {0};
+    bool root = geteuid() == 0; /* who may everything becomes somebody else for a moment */
+    assert_int_equal(chmod(folder->path, root ? 0755 : 0500), 0);
+    assert_int_equal(root ? seteuid(65534) : 0, 0);
+    enum ald_rc rc = ald_sock_bind(&ROUTER, endpoint(folder, "a"), &sock, &err);
+    assert_int_equal(root ? seteuid(0) : 0, 0);
+    assert_int_equal(chmod(folder->path, 0700), 0);
+    assert_int_equal(rc, ALD_IO);
+    assert_non_null(strstr(err.text, folder->path));
+    assert_non_null(strstr(err.text, "Permission denied"));
+    assert_non_null(strstr(err.text, "bus.run"));
 }
 
 static void test_only_this_machine_is_reached(void **state)
@@ -240,6 +279,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_example, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_endpoint_has_one_owner, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_where_no_socket_can_be_made, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_folder_of_somebody_else, setup, teardown),
         cmocka_unit_test(test_only_this_machine_is_reached),
         cmocka_unit_test_setup_teardown(test_a_frame_has_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sending_never_waits, setup, teardown),

@@ -171,6 +171,17 @@ static void test_file_is_private_and_needs_its_folder(void **state)
     assert_non_null(strstr(err.text, "nowhere/mark"));
 }
 
+static void test_only_a_file_is_opened(void **state)
+{
+    const char *path = folder_file(*state, "m");
+    struct ald_err err = {0};
+    ald_mark_t *mark = NULL;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(ald_mark_open(path, &mark, &err), ALD_IO);
+    assert_null(mark);
+    assert_non_null(strstr(err.text, "named pipe"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -178,6 +189,7 @@ int main(void)
         T(test_example),
         T(test_newest_counts_over_many_writes),
         T(test_every_flipped_bit_is_seen),
+        T(test_only_a_file_is_opened),
         T(test_both_slots_damaged_is_corrupt_and_heals),
         T(test_unsynced_writes_leave_the_synced_slot_alone),
         T(test_short_file_keeps_the_first_slot),

@@ -202,6 +202,28 @@ static void test_emptied_file_with_a_log_is_corrupt(void **state)
     assert_true(file_bytes(folder_file(*state, "a.db-wal")) > 0);
 }
 
+/* A pipe would be waited for, a folder be a riddle of the engine's. */
+static void test_only_a_file_is_opened(void **state)
+{
+    static const char *const names[] = {"a.db", "a.db.lock", "a.db-wal", "a.db-shm"};
+    char path[FOLDER_PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s", folder_file(*state, "a.db"));
+    for (size_t i = 0; i < 2 * ALD_COUNT(names); i++) {
+        const char *other = folder_file(*state, names[i / 2]);
+        struct ald_err err = {0};
+        (void)remove(path);
+        (void)remove(other);
+        assert_int_equal(i % 2 ? mkdir(other, 0700) : mkfifo(other, 0600), 0);
+        assert_int_equal(open_fails(path, 1, &err), ALD_IO);
+        if (strstr(err.text, other) == NULL ||
+            strstr(err.text, i % 2 ? "it is a folder" : "it is a named pipe") == NULL)
+            fail_msg("%s: %s", other, err.text);
+        assert_int_equal(remove(other), 0);
+    }
+    ald_store_t *store = schema_open(path, 1);
+    ald_store_destroy(&store);
+}
+
 static void test_reader_needs_a_migrated_file(void **state)
 {
     const char *path = folder_file(*state, "a.db");
@@ -281,6 +303,7 @@ int main(void)
         T(test_newer_file_is_refused_only_below_min_reader),
         T(test_other_files_are_refused_untouched),
         T(test_emptied_file_with_a_log_is_corrupt),
+        T(test_only_a_file_is_opened),
         T(test_reader_needs_a_migrated_file),
         T(test_opened_and_closed_without_a_leak),
         T(test_room_is_asked_for),
