@@ -45,14 +45,18 @@ void quota_destroy(quota_t **self_p)
     *self_p = NULL;
 }
 
-/* "provider 192.0.2.0" or "provider 2001:db8::". */
+/* "provider 192.0.2.0" or "provider 2001:db8::". An IPv4 peer may be told as ::ffff:192.0.2.7. */
 static void quota_network(const char *provider, const char *peer, char out[QUOTA_KEY_MAX])
 {
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     uint8_t address[16] = {0};
     char network[INET6_ADDRSTRLEN] = "";
     if (inet_pton(AF_INET, peer, address) == 1) {
         address[3] = 0;
         (void)inet_ntop(AF_INET, address, network, sizeof network);
+    } else if (inet_pton(AF_INET6, peer, address) == 1 && memcmp(address, mapped, 12) == 0) {
+        address[15] = 0;
+        (void)inet_ntop(AF_INET, address + 12, network, sizeof network);
     } else if (inet_pton(AF_INET6, peer, address) == 1) {
         memset(address + 8, 0, 8);
         (void)inet_ntop(AF_INET6, address, network, sizeof network);

@@ -70,6 +70,10 @@ static void test_a_network_has_a_tenth(void **state)
         {"2001:db8::1", "2001:db8::a:b:c:d", false},
         {"2001:db8::1", "2001:db8:0:1::1", true},
         {"::1", "::2", false},
+        {"::ffff:192.0.2.1", "::ffff:198.51.100.1", true},
+        {"::ffff:192.0.2.1", "192.0.2.9", false},
+        {"192.0.2.1", "::ffff:192.0.2.9", false},
+        {"::ffff:192.0.2.1", "::2", true},
         {"192.0.2.1", "", true}, /* of no network */
     };
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
