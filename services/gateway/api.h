@@ -30,7 +30,8 @@ struct api {
     atomic_bool writable; /* the spool */
     _Atomic int64_t spool_items;
     _Atomic int64_t spool_oldest_ms;
-    _Atomic int64_t spool_damaged; /* moved aside, ever */
+    _Atomic int64_t spool_damaged;   /* moved aside, ever */
+    _Atomic int64_t spool_oversized; /* the tracker takes none of that size */
 };
 
 /* Fill what follows from the settings. ALD_INVALID: the listener would be open to strangers. */

@@ -64,6 +64,7 @@ static void books_spool(struct api_call *call, struct audit *books)
     audit_add_value(books, "spool", "items", atomic_load(&api->spool_items));
     audit_add_value(books, "spool", "oldest_ms", atomic_load(&api->spool_oldest_ms));
     audit_add_value(books, "spool", "damaged", atomic_load(&api->spool_damaged));
+    audit_add_value(books, "spool", "oversized", atomic_load(&api->spool_oversized));
     audit_add_value(books, "spool", "writable", atomic_load(&api->writable));
 }
 

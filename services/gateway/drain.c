@@ -34,12 +34,14 @@ struct drain {
     size_t gone_count;
     uint64_t aside[DRAIN_ASIDE]; /* nobody can read them; to be moved out of the way */
     size_t aside_count;
-    uint64_t after;         /* the walk has come so far */
-    int64_t fresh_wall_ms;  /* when this run of the tracker was met */
-    int64_t pause_until_ms; /* monotonic */
-    int64_t reopen_at_ms;   /* monotonic */
-    uint64_t damaged;       /* moved aside, as last told */
-    bool full;              /* the last store found no room */
+    uint64_t after;          /* the walk has come so far */
+    int64_t fresh_wall_ms;   /* when this run of the tracker was met */
+    int64_t pause_until_ms;  /* monotonic */
+    int64_t reopen_at_ms;    /* monotonic */
+    uint64_t damaged;        /* moved aside, as last told */
+    bool full;               /* the last store found no room */
+    uint64_t oversized_met;  /* by this walk: the tracker takes none of that size */
+    uint64_t oversized_told; /* by the last whole one */
 };
 
 static bool drain_share(void *context, struct ald_span provider, struct ald_span proof,
@@ -206,12 +208,19 @@ static void drain_landed(drain_t *self, uint64_t num)
     }
 }
 
+/* The walk begins again. */
+static void drain_from_start(drain_t *self)
+{
+    self->after = 0;
+    self->oversized_met = 0;
+}
+
 void drain_acked(drain_t *self, const struct msg_ack *ack, int64_t now_mono_ms)
 {
     drain_landed(self, ack->num);
     if (strcmp(ack->disposition, "refused") == 0) {
         self->pause_until_ms = now_mono_ms + DRAIN_REFUSED_MS;
-        self->after = 0;
+        drain_from_start(self);
         return;
     }
     if (self->gone_count < DRAIN_GONE && !drain_is_gone(self, ack->num))
@@ -223,14 +232,14 @@ void drain_late(drain_t *self, uint64_t num, int64_t now_mono_ms)
     drain_landed(self, num);
     if (!ald_courier_away(self->courier))
         self->pause_until_ms = now_mono_ms + self->settings->gateway.resend_after_ms;
-    self->after = 0;
+    drain_from_start(self);
 }
 
 void drain_fresh(drain_t *self, int64_t now_wall_ms)
 {
     self->fresh_wall_ms = now_wall_ms;
     self->pause_until_ms = 0;
-    self->after = 0;
+    drain_from_start(self);
 }
 
 struct drain_give {
@@ -334,8 +343,11 @@ static bool drain_send(void *context, const struct ald_spool_item *item)
         drain_unreadable(self, item);
         return self->aside_count < DRAIN_ASIDE;
     }
-    if (ald_courier_add(self->courier, item->num, ald_buf_span(&self->message), self) == ALD_OK)
+    enum ald_rc rc = ald_courier_add(self->courier, item->num, ald_buf_span(&self->message), self);
+    if (rc == ALD_OK)
         self->under_way[self->under_way_count++] = item->num;
+    else if (rc == ALD_TOOBIG)
+        self->oversized_met++;
     return true;
 }
 
@@ -363,6 +375,19 @@ static void drain_tell_damaged(drain_t *self, uint64_t damaged)
     self->damaged = damaged;
 }
 
+/* At the end of a walk from the start. They were acknowledged, and hold back every end by our own
+ * verdict while they lie here. */
+static void drain_tell_oversized(drain_t *self)
+{
+    if (self->oversized_met > self->oversized_told)
+        ald_log(ALD_ERROR, "spool.oversized",
+                "dir=%s rows=%llu text=\"acknowledged callbacks are larger than the tracker's "
+                "bus.max_item and wait until it is as large as it was\"",
+                ALD_Q(self->settings->gateway.spool), (unsigned long long)self->oversized_met);
+    self->oversized_told = self->oversized_met;
+    self->oversized_met = 0;
+}
+
 void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms)
 {
     if (ald_spool_failed(self->spool)) {
@@ -373,6 +398,8 @@ void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms)
     struct ald_spool_stats stats;
     ald_spool_stats(self->spool, &stats);
     drain_tell_damaged(self, stats.damaged);
+    if (stats.items == 0)
+        self->oversized_told = 0;
     if (stats.items == 0 || ald_courier_away(self->courier) || now_mono_ms < self->pause_until_ms ||
         ald_courier_receiver(self->courier)[0] == '\0' ||
         self->under_way_count + self->gone_count >= DRAIN_ITEMS)
@@ -383,8 +410,10 @@ void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms)
     if (rc != ALD_OK)
         drain_trouble(self, rc);
     drain_set_aside(self);
+    if (walk.seen == 0 && !walk.stopped)
+        drain_tell_oversized(self);
     if (walk.seen == 0) { /* the end, or nothing may be sent yet: look again from the start */
-        self->after = 0;
+        drain_from_start(self);
         self->pause_until_ms = now_mono_ms + (walk.stopped ? DRAIN_AGAIN_MS / 4 : DRAIN_AGAIN_MS);
     }
 }
@@ -397,6 +426,11 @@ int64_t drain_oldest_ms(const drain_t *self, int64_t now_wall_ms)
         return 0;
     int64_t age = now_wall_ms - stats.oldest_at_ms;
     return age > 0 ? age : 1;
+}
+
+uint64_t drain_oversized(const drain_t *self)
+{
+    return self->oversized_told;
 }
 
 void drain_stats(const drain_t *self, struct ald_spool_stats *out)

@@ -52,6 +52,10 @@ static struct ald_metric gateway_spool_oldest = {.kind = ALD_GAUGE_MS,
                                                  .name = "aldaba_gateway_spool_oldest_seconds",
                                                  .help =
                                                      "Age of the oldest callback in the spool."};
+static struct ald_metric gateway_spool_oversized = {
+    .kind = ALD_GAUGE,
+    .name = "aldaba_gateway_spool_oversized",
+    .help = "Callbacks of the spool that are larger than the tracker's bus.max_item, and wait."};
 static struct ald_metric gateway_spool_damaged = {
     .kind = ALD_GAUGE,
     .name = "aldaba_gateway_spool_damaged",
@@ -77,6 +81,7 @@ void gateway_measure(void *arg)
     ald_metric_set(&gateway_spool_bytes, (int64_t)stats.bytes);
     ald_metric_set(&gateway_spool_oldest, oldest_ms);
     ald_metric_set(&gateway_spool_damaged, (int64_t)stats.damaged);
+    ald_metric_set(&gateway_spool_oversized, (int64_t)drain_oversized(self->drain));
     ald_metric_set(&gateway_held, (int64_t)post_held(self->post));
     ald_metric_set(&gateway_items, (int64_t)post_items(self->post));
     ald_metric_set(&gateway_waiters, atomic_load(&self->api.waiters));
@@ -85,6 +90,7 @@ void gateway_measure(void *arg)
     atomic_store(&self->api.spool_items, (int64_t)stats.items);
     atomic_store(&self->api.spool_oldest_ms, oldest_ms);
     atomic_store(&self->api.spool_damaged, (int64_t)stats.damaged);
+    atomic_store(&self->api.spool_oversized, (int64_t)drain_oversized(self->drain));
 }
 
 static int gateway_tick(zloop_t *loop, int timer, void *arg)
@@ -101,9 +107,10 @@ static int gateway_tick(zloop_t *loop, int timer, void *arg)
 static void gateway_register(void)
 {
     ledger_register();
-    struct ald_metric *const gauges[] = {
-        &gateway_spool_items, &gateway_spool_bytes, &gateway_spool_oldest, &gateway_held,
-        &gateway_items,       &gateway_waiters,     &gateway_spool_damaged};
+    struct ald_metric *const gauges[] = {&gateway_spool_items,   &gateway_spool_bytes,
+                                         &gateway_spool_oldest,  &gateway_held,
+                                         &gateway_items,         &gateway_waiters,
+                                         &gateway_spool_damaged, &gateway_spool_oversized};
     for (size_t i = 0; i < ALD_COUNT(gauges); i++)
         ald_metric_register(gauges[i]);
 }

@@ -296,6 +296,46 @@ static void test_an_unreadable_item_is_set_aside(void **state)
     assert_int_equal(ends[ITEM_ACKNOWLEDGED], 1);
 }
 
+/* bus.max_item was lowered: such an item waits, is counted, and is in nobody's way. */
+static bool oversized_is_told(void)
+{
+    return drain_oversized(w.drain) == 1;
+}
+
+static void test_an_item_beyond_what_the_tracker_takes(void **state)
+{
+    (void)state;
+    unsigned ends[ITEM_FORGOTTEN + 1];
+    struct ald_spool_stats stats;
+    static char body[2 << 20];
+    memset(body, 'x', sizeof body);
+    const struct msg_callback callback = {.num = post_number(w.post),
+                                          .provider = "p",
+                                          .proof = "token",
+                                          .method = "POST",
+                                          .body = ald_span_of(body, sizeof body),
+                                          .received_at_ms = 1};
+    struct ald_buf bytes;
+    ald_buf_init(&bytes, sizeof body + 4096);
+    assert_int_equal(ald_wire_encode(&MSG_CALLBACK, &callback, &bytes), ALD_OK);
+    const struct ald_spool_item large = {.num = callback.num,
+                                         .at_ms = 1,
+                                         .provider = ald_span_str("p"),
+                                         .proof = ald_span_str("token"),
+                                         .bytes = ald_buf_span(&bytes)};
+    assert_int_equal(ald_spool_put(drain_spool(w.drain), &large, 1), ALD_OK);
+    work(2, 3, false, ends);
+    tracker_open();
+    loop_until(oversized_is_told);
+    drain_stats(w.drain, &stats);
+    assert_int_equal(stats.items, 1);
+    assert_int_equal(w.spooled, 6);
+    assert_int_equal(ald_spool_remove(drain_spool(w.drain), &callback.num, 1), ALD_OK);
+    loop_until(spool_is_empty);
+    assert_int_equal(drain_oversized(w.drain), 0);
+    ald_buf_free(&bytes);
+}
+
 static void test_silent_tracker(void **state)
 {
     (void)state;
@@ -353,6 +393,7 @@ int main(void)
         POST_TEST(test_refused),
         POST_TEST(test_without_tracker_all_is_spooled_and_drained_later),
         POST_TEST(test_an_unreadable_item_is_set_aside),
+        POST_TEST(test_an_item_beyond_what_the_tracker_takes),
         POST_TEST(test_silent_tracker),
         POST_TEST(test_numbers_given_up_do_not_hold_the_floor),
         POST_TEST(test_memory_is_bounded),
