@@ -208,9 +208,8 @@ static void letters_send(struct api_call *call, zmsg_t *answer, const struct msg
     api_send(call, 200);
 }
 
-/* Ask about one letter and answer with it. */
-static void letters_one(struct api_call *call, const struct ald_schema *schema,
-                        struct msg_letter_ref *ask, bool history)
+/* Ask the dlq for one letter and answer with it. */
+static void letters_one(struct api_call *call, struct msg_letter_ref *ask)
 {
     struct msg_answer head;
     zmsg_t *answer = NULL;
@@ -218,8 +217,8 @@ static void letters_one(struct api_call *call, const struct ald_schema *schema,
         api_problem(call, 404, "There is no such letter.");
         return;
     }
-    if (api_ask(call, ALD_CHANNEL_LETTERS, schema, ask, API_WAIT_MS, &head, &answer))
-        letters_send(call, answer, &head, history);
+    if (api_ask(call, ALD_CHANNEL_LETTERS, &MSG_LETTER_SHOW, ask, API_WAIT_MS, &head, &answer))
+        letters_send(call, answer, &head, true);
     zmsg_destroy(&answer);
 }
 
@@ -236,6 +235,15 @@ static bool letters_known(struct api_call *call, const char *channel, struct msg
     return false;
 }
 
+static bool letters_waits(struct api_call *call, struct msg_letter_ref *ask)
+{
+    struct msg_answer head;
+    zmsg_t *answer = NULL;
+    bool waits = letters_known(call, ALD_CHANNEL_QUERY, ask, &head, &answer);
+    zmsg_destroy(&answer);
+    return waits;
+}
+
 void api_letter_show(struct api_call *call)
 {
     struct msg_letter_ref ask = {0};
@@ -248,8 +256,51 @@ void api_letter_show(struct api_call *call)
     if (answer)
         letters_send(call, answer, &head, true);
     else
-        letters_one(call, &MSG_LETTER_SHOW, &ask, true);
+        letters_one(call, &ask);
     zmsg_destroy(&answer);
+}
+
+enum letters_end { LETTERS_TOLD, LETTERS_ON_ITS_WAY, LETTERS_UNKNOWN };
+
+/* Tell the dlq what to do with one letter and answer, unless it does not know the letter. */
+static enum letters_end letters_tell(struct api_call *call, const struct ald_schema *schema,
+                                     struct msg_letter_ref *ask)
+{
+    struct msg_answer head = {0};
+    struct msg_letter_ref waiting = {0};
+    zmsg_t *answer = NULL;
+    enum letters_end end = LETTERS_TOLD;
+    enum ald_rc rc =
+        caller_ask(call->api->caller, ALD_CHANNEL_LETTERS, schema, ask, API_WAIT_MS, &answer);
+    if (rc == ALD_OK && !api_read(zmsg_first(answer), &MSG_ANSWER, &head))
+        head = (struct msg_answer){.rc = "io"};
+    memcpy(waiting.letter, ask->letter, sizeof waiting.letter);
+    if (rc != ALD_OK)
+        api_unasked(call, ALD_CHANNEL_LETTERS, rc);
+    else if (strcmp(head.rc, "ok") == 0)
+        letters_send(call, answer, &head, false);
+    else if (strcmp(head.rc, "notfound") == 0)
+        end = letters_waits(call, &waiting) ? LETTERS_ON_ITS_WAY : LETTERS_UNKNOWN;
+    else
+        api_refused(call, head.rc, head.detail);
+    zmsg_destroy(&answer);
+    return end;
+}
+
+/* A person's command about one letter. What waits in the outbox the dlq does not know yet: that is
+ * not "there is none", but "not yet". Both may have missed one that went over just then, so the dlq
+ * is asked twice. */
+static void letters_command(struct api_call *call, const struct ald_schema *schema,
+                            struct msg_letter_ref *ask)
+{
+    enum letters_end end = LETTERS_UNKNOWN;
+    if (ald_text_copy(ask->letter, sizeof ask->letter, ald_span_str(call->argument)) == ALD_OK)
+        for (unsigned i = 0; i < 2 && end == LETTERS_UNKNOWN; i++)
+            end = letters_tell(call, schema, ask);
+    if (end == LETTERS_ON_ITS_WAY)
+        api_problem(call, 503, "The letter is on its way to the dlq; nothing was done. Try again.");
+    else if (end == LETTERS_UNKNOWN)
+        api_problem(call, 404, "There is no such letter.");
 }
 
 static bool letters_read(struct api_call *call, struct msg_letter_ref *ask)
@@ -271,12 +322,12 @@ void api_letter_replay(struct api_call *call)
 {
     struct msg_letter_ref ask = {.by = "api"};
     if (letters_read(call, &ask))
-        letters_one(call, &MSG_LETTER_REPLAY, &ask, false);
+        letters_command(call, &MSG_LETTER_REPLAY, &ask);
 }
 
 void api_letter_drop(struct api_call *call)
 {
     struct msg_letter_ref ask = {.by = "api"};
     if (letters_read(call, &ask))
-        letters_one(call, &MSG_LETTER_DROP, &ask, false);
+        letters_command(call, &MSG_LETTER_DROP, &ask);
 }

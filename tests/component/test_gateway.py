@@ -837,6 +837,46 @@ def letter_views(names, ask, **more):
             for name in names if LETTER + name < ask.get("cursor", "~")]
 
 
+@pytest.mark.parametrize("method, path, kind", [
+    ("POST", "/replay", "letter_replay"), ("DELETE", "", "letter_drop")])
+def test_a_command_about_a_letter_on_its_way(method, path, kind):
+    """It lies in the outbox, and the dlq has not heard of it: that is not "there is none"."""
+    with Gate() as gate:
+        gate.tracker()
+        places = {"query": set(), "letters": set()}
+
+        def known(channel):
+            def answer(ask):
+                if ask["letter"] in places[channel]:
+                    return letter_views(["A"], {})
+                desks[channel].head["rc"] = "notfound"
+                return []
+            return answer
+
+        def over(ask):
+            """Neither has it when asked the first time: it goes over just then."""
+            places["letters"].add(LETTER + "B")
+            desks["query"].head["rc"] = "notfound"
+            return []
+
+        desks = {"query": gate.desk("query", letter_show=known("query")),
+                 "letters": gate.desk("letters", **{kind: known("letters")})}
+        gate.start()
+
+        def command(name):
+            return gate.private.request(method, f"/v1/dead-letters/{LETTER}{name}{path}", b"", {})
+
+        assert command("A").status == 404
+        places["query"].add(LETTER + "A")
+        answer = command("A")
+        assert (answer.status, "on its way" in answer.json()["detail"]) == (503, True), answer
+        assert int(answer.headers["retry-after"]) > 0
+        places["letters"].add(LETTER + "A")
+        assert command("A").status == 200
+        desks["query"].answers["letter_show"] = over
+        assert command("B").status == 200
+
+
 def test_letters_that_wait_for_the_dlq_are_listed():
     """Rule 18: in order, each on one page, none twice; also while one of the two is away."""
     with Gate() as gate:
