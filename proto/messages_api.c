@@ -64,6 +64,8 @@ const struct ald_schema MSG_AUDIT = SCHEMA("audit", 1, msg_audit, audit_fields);
 static const struct ald_field backup_fields[] = {
     U64(msg_backup, req, REQUIRED),
     TEXT(msg_backup, dir, REQUIRED),
+    I64(msg_backup, hold_ms, OPTIONAL),
+    BOOL(msg_backup, release, OPTIONAL),
 };
 const struct ald_schema MSG_BACKUP = SCHEMA("backup", 1, msg_backup, backup_fields);
 

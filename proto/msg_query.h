@@ -54,7 +54,7 @@ struct msg_list {
     char cursor[ALD_POSITION_MAX];
 };
 
-/* A question without arguments but one: status, audit (deep), backup (dir). */
+/* Questions without arguments, or nearly so. */
 struct msg_status {
     uint64_t req;
 };
@@ -64,9 +64,13 @@ struct msg_audit {
     bool deep;
 };
 
+/* Copy into dir. Of the dlq alone: hold_ms: once the copy is made, tell the tracker nothing for so
+ * long, or until a backup with release, which copies nothing, ends it. */
 struct msg_backup {
     uint64_t req;
     char dir[ALD_META_MAX];
+    int64_t hold_ms;
+    bool release;
 };
 
 /* Head of every answer; the frames after it are task_view, note, event, figure, letter_view or

@@ -6,7 +6,9 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 /* Looked up once: EVP_sha256() stands for a search among the library's providers at each use. */
 static pthread_once_t digest_once = PTHREAD_ONCE_INIT;
@@ -22,6 +24,30 @@ void ald_sha256(struct ald_span bytes, uint8_t out[32])
 {
     ALD_ASSERT(pthread_once(&digest_once, digest_find) == 0);
     ALD_ASSERT(EVP_Digest(bytes.data, bytes.len, out, NULL, digest_sha256, NULL) == 1);
+}
+
+bool ald_sha256_file(int fd, uint64_t *bytes, uint8_t out[32])
+{
+    static const size_t piece = 256 * 1024;
+    ALD_ASSERT(pthread_once(&digest_once, digest_find) == 0);
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    uint8_t *buffer = malloc(piece);
+    ALD_ASSERT(context != NULL && buffer != NULL);
+    ALD_ASSERT(EVP_DigestInit_ex(context, digest_sha256, NULL) == 1);
+    ssize_t got;
+    *bytes = 0;
+    while ((got = read(fd, buffer, piece)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            break;
+        ALD_ASSERT(EVP_DigestUpdate(context, buffer, (size_t)got) == 1);
+        *bytes += (uint64_t)got;
+    }
+    ALD_ASSERT(EVP_DigestFinal_ex(context, out, NULL) == 1);
+    EVP_MD_CTX_free(context);
+    free(buffer);
+    return got == 0;
 }
 
 void ald_sha256_hex(struct ald_span bytes, char out[65])

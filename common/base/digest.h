@@ -10,6 +10,8 @@
 #include "common/base/span.h"
 
 void ald_sha256(struct ald_span bytes, uint8_t out[32]);
+/* The same of all that can be read from fd on; *bytes: how much that was. False: a read failed. */
+bool ald_sha256_file(int fd, uint64_t *bytes, uint8_t out[32]);
 /* The same as 64 hex digits and a NUL. */
 void ald_sha256_hex(struct ald_span bytes, char out[65]);
 void ald_hmac_sha256(struct ald_span key, struct ald_span bytes, uint8_t out[32]);

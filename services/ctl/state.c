@@ -1,7 +1,6 @@
 /* The books and the stores: audit, backup. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -208,14 +207,12 @@ static int state_backup_to(struct ctl *ctl, const char *dir)
     free(body);
     if (code != CTL_OK)
         return code;
-    if (pick_word(answer, "/detail", text, sizeof text)[0] != '\0') { /* why there is no copy */
-        ctl_say("%s", CTL_SAFE(text));
-        return CTL_FAILED;
-    }
     if (ctl_json(ctl))
         pick_line(answer, &ctl->out);
     else
         ctl_line(ctl, "copied to", pick_word(answer, "/dir", text, sizeof text), TONE_PLAIN);
+    if (pick_word(answer, "/note", text, sizeof text)[0] != '\0')
+        ctl_say("%s", CTL_SAFE(text));
     return CTL_OK;
 }
 
@@ -233,7 +230,6 @@ int state_backup(struct ctl *ctl, const struct args *args)
         ald_buf_printf(&dir, "%s/", here);
     }
     ald_buf_put_str(&dir, args->word[0]);
-    (void)mkdir(args->word[0], 0700); /* if it can't be made, the daemon says more about it */
     int code = state_backup_to(ctl, ald_buf_str(&dir));
     ald_buf_free(&dir);
     return code;

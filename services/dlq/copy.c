@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/store/disk.h"
 
 enum { COPY_PAGES = 256, COPY_STEP_MS = 1 };
@@ -9,7 +11,9 @@ enum { COPY_PAGES = 256, COPY_STEP_MS = 1 };
 struct copy {
     zloop_t *loop;
     shelf_t *shelf;
-    ald_backup_t *backup; /* NULL: none under way */
+    ald_backup_t *backup;  /* NULL: none under way */
+    int64_t hold_ms;       /* once the copy is there */
+    int64_t held_until_ms; /* monotonic; 0: no hold */
     int timer;
     copy_done_fn *done;
     void *context;
@@ -45,6 +49,8 @@ static void copy_end(copy_t *self, enum ald_rc rc)
     if (self->timer >= 0)
         (void)zloop_timer_end(self->loop, self->timer);
     self->timer = -1;
+    if (rc == ALD_OK && self->hold_ms > 0)
+        self->held_until_ms = ald_clock_now().mono_ms + self->hold_ms;
     self->done(self->context, rc, &err);
 }
 
@@ -61,11 +67,25 @@ static int copy_step(zloop_t *loop, int timer, void *arg)
     return 0;
 }
 
-enum ald_rc copy_begin(copy_t *self, const char *dir, copy_done_fn *done, void *context,
-                       struct ald_err *err)
+bool copy_holds(const copy_t *self)
+{
+    return self->held_until_ms != 0 && ald_clock_now().mono_ms < self->held_until_ms;
+}
+
+enum ald_rc copy_release(copy_t *self)
+{
+    bool held = copy_holds(self);
+    if (!held && self->held_until_ms != 0)
+        ald_log(ALD_WARN, "copy.released", "text=\"the other half of the backup took too long\"");
+    self->held_until_ms = 0;
+    return held ? ALD_OK : ALD_NOTFOUND;
+}
+
+enum ald_rc copy_begin(copy_t *self, const char *dir, int64_t hold_ms, copy_done_fn *done,
+                       void *context, struct ald_err *err)
 {
     char path[ALD_STORE_PATH_MAX];
-    if (self->backup != NULL)
+    if (self->backup != NULL || copy_holds(self))
         return ald_err_set(err, ALD_AGAIN, "A copy is under way: wait for its end.");
     if (!shelf_ready(self->shelf))
         return ald_err_set(err, ALD_IO, "The store of the letters has failed.");
@@ -77,6 +97,7 @@ enum ald_rc copy_begin(copy_t *self, const char *dir, copy_done_fn *done, void *
         rc = ald_store_backup_begin(shelf_store(self->shelf), path, &self->backup, err);
     if (rc != ALD_OK)
         return rc;
+    self->hold_ms = hold_ms;
     self->done = done;
     self->context = context;
     self->timer = zloop_timer(self->loop, COPY_STEP_MS, 0, copy_step, self);

@@ -148,7 +148,8 @@ static void desk_batch(desk_t *self, zframe_t **who_p, struct ald_span bytes, zm
     if (!shelf_ready(self->options.shelf))
         return;
     size_t count = 0;
-    enum ald_rc rc = self->draining ? ALD_CLOSED : desk_take(self, &head, items, &count);
+    bool shut = self->draining || copy_holds(self->options.copy);
+    enum ald_rc rc = shut ? ALD_CLOSED : desk_take(self, &head, items, &count);
     if (rc == ALD_OK) {
         self->full = false;
         desk_count(self, count);
@@ -164,9 +165,24 @@ static void desk_batch(desk_t *self, zframe_t **who_p, struct ald_span bytes, zm
 
 /* ---- questions ---- */
 
+/* A person's command would pass to the tracker, and the copy would not know of it. */
+static bool desk_refused_by_hold(desk_t *self, zframe_t **who_p, struct ald_span head)
+{
+    struct msg_letter_ref ask;
+    if (!copy_holds(self->options.copy) ||
+        (ald_wire_decode(&MSG_LETTER_REPLAY, &ask, head) != ALD_OK &&
+         ald_wire_decode(&MSG_LETTER_DROP, &ask, head) != ALD_OK))
+        return false;
+    zmsg_t *msg = answers_plain(ask.req, ALD_AGAIN, "A backup is under way: try again after it.");
+    desk_send(self, who_p, &msg);
+    return true;
+}
+
 static void desk_question(desk_t *self, zframe_t **who_p, struct ald_span head, zmsg_t *rest)
 {
     (void)rest;
+    if (desk_refused_by_hold(self, who_p, head))
+        return;
     struct answers ask = {.shelf = self->options.shelf, .now_ms = ald_clock_now().wall_ms};
     zmsg_t *msg = answers_of(&ask, head);
     if (msg == NULL) {
@@ -201,10 +217,19 @@ static void desk_backup(desk_t *self, zframe_t **who_p, struct ald_span head, zm
         meters_garbage();
         return;
     }
+    if (ask.release) {
+        enum ald_rc held = copy_release(self->options.copy);
+        zmsg_t *end = answers_plain(ask.req, held,
+                                    held == ALD_OK ? "" : "The letters were not held until now.");
+        desk_send(self, who_p, &end);
+        self->options.on_work(self->options.context);
+        return;
+    }
     struct ald_err err = {0};
     struct desk_waiter *waiter = zmalloc(sizeof *waiter);
     *waiter = (struct desk_waiter){.desk = self, .who = *who_p, .req = ask.req};
-    enum ald_rc rc = copy_begin(self->options.copy, ask.dir, desk_copied, waiter, &err);
+    enum ald_rc rc =
+        copy_begin(self->options.copy, ask.dir, ask.hold_ms, desk_copied, waiter, &err);
     if (rc == ALD_OK) {
         *who_p = NULL;
         return;

@@ -2,9 +2,9 @@
  *
  * While the shelf is not ready nothing that would need it is acknowledged: hellos and batches stay
  * without an answer, so that senders keep what they have, and questions are answered `io`. With a
- * full disk batches are answered `busy`. Frames that can't be read are counted and dropped.
- * Who may ask what is checked by the gateway's API; the channel is for this host's processes.
- * Threads: the loop's.
+ * full disk, and while the copy holds, batches are answered `busy`. Frames that can't be read are
+ * counted and dropped. Who may ask what is checked by the gateway's API; the channel is for this
+ * host's processes. Threads: the loop's.
  */
 #ifndef ALD_DLQ_DESK_H
 #define ALD_DLQ_DESK_H

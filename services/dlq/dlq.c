@@ -59,7 +59,8 @@ static int dlq_tick(zloop_t *loop, int timer, void *arg)
         dlq_open_again(self, now.mono_ms);
     if (!shelf_ready(self->shelf))
         return 0;
-    dlq_upkeep(self, now);
+    if (!copy_holds(self->copy)) /* what is dropped is told to the tracker, too */
+        dlq_upkeep(self, now);
     reinject_sweep(self->reinject);
     return 0;
 }
@@ -129,6 +130,7 @@ static enum ald_rc dlq_open_reinject(struct dlq *self, struct ald_err *err)
     if (rc != ALD_OK)
         return rc;
     struct reinject_options options = {.shelf = self->shelf,
+                                       .copy = self->copy,
                                        .plan = &self->plan,
                                        .endpoint = endpoint,
                                        .instance = ald_service_instance(self->service),
@@ -177,8 +179,8 @@ int dlq_stop(void *arg)
     struct dlq *self = arg;
     if (self->timer > 0)
         (void)zloop_timer_end(ald_service_loop(self->service), self->timer);
-    copy_destroy(&self->copy);
     reinject_destroy(&self->reinject);
+    copy_destroy(&self->copy);
     desk_destroy(&self->desk);
     shelf_destroy(&self->shelf);
     return 0;

@@ -21,6 +21,7 @@ enum {
 
 struct reinject {
     shelf_t *shelf;
+    const copy_t *copy;
     const struct letter_plan *plan;
     zloop_t *loop;
     ald_courier_t *courier;
@@ -293,7 +294,7 @@ void reinject_sweep(reinject_t *self)
         self->window = REINJECT_FIRST;
         return;
     }
-    if (self->draining || browse_sending(self->shelf, &ids) != ALD_OK)
+    if (self->draining || copy_holds(self->copy) || browse_sending(self->shelf, &ids) != ALD_OK)
         return;
     reinject_resume(self, &ids);
     size_t under_way = ids.count;
@@ -321,6 +322,7 @@ enum ald_rc reinject_new(zloop_t *loop, const struct reinject_options *options, 
 {
     reinject_t *self = zmalloc(sizeof *self);
     self->shelf = options->shelf;
+    self->copy = options->copy;
     self->plan = options->plan;
     self->loop = loop;
     self->window = REINJECT_FIRST;

@@ -15,13 +15,15 @@
 #include <czmq.h>
 
 #include "services/dlq/browse.h"
+#include "services/dlq/copy.h"
 
 enum { REINJECT_MAX = 100 };
 
 typedef struct reinject reinject_t;
 
 struct reinject_options {
-    shelf_t *shelf; /* ready */
+    shelf_t *shelf;     /* ready */
+    const copy_t *copy; /* nothing begins while it holds */
     const struct letter_plan *plan;
     const char *endpoint; /* the tracker's events channel */
     const char *instance;

@@ -1,19 +1,17 @@
-/* Status, the balance of the books, backup. */
+/* Status, the balance of the books. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "services/gateway/api_call.h"
 #include "services/gateway/audit.h"
-#include "services/gateway/json_in.h"
 #include "services/gateway/json_view.h"
 #include "services/gateway/ledger.h"
 
 enum {
     BOOKS_TRIES = 6, /* what moves while it is read is read again */
     BOOKS_PAUSE_MS = 150,
-    BOOKS_DEEP_MS = 540000,
-    BOOKS_BACKUP_MS = 600000
+    BOOKS_DEEP_MS = 540000
 };
 
 /* Add the figures of an answer. False: the daemon did not give any; *why says what it did. */
@@ -182,33 +180,4 @@ void api_audit(struct api_call *call)
     else if (!deep || books_recount(call, books))
         books_send(call, books);
     free(books);
-}
-
-void api_backup(struct api_call *call)
-{
-    struct msg_backup ask = {0};
-    struct msg_answer head;
-    zmsg_t *answer = NULL;
-    const struct json_in_field fields[] = {{"dir", JSON_IN_TEXT, ask.dir, sizeof ask.dir}};
-    struct ald_err err = {0};
-    if (!api_body(call))
-        return;
-    if (json_in_read(ald_buf_span(&call->worker->body), fields, ALD_COUNT(fields), &err) !=
-        ALD_OK) {
-        api_problem(call, 400, err.text);
-    } else if (ask.dir[0] != '/') {
-        api_problem(call, 400, "The member dir must be an absolute path.");
-    } else if (api_ask(call, ALD_CHANNEL_QUERY, &MSG_BACKUP, &ask, BOOKS_BACKUP_MS, &head,
-                       &answer) &&
-               strcmp(head.rc, "exists") == 0) {
-        api_refused(call, head.rc, head.detail);
-    } else if (answer) {
-        struct json_out out = api_json(call);
-        json_out_object(&out, NULL);
-        json_out_text(&out, "dir", ask.dir);
-        json_out_text(&out, "detail", head.detail);
-        json_out_close_object(&out);
-        api_send(call, 200);
-    }
-    zmsg_destroy(&answer);
 }

@@ -165,17 +165,38 @@ void keep_forget(struct tracker *self)
     zhashx_destroy(&self->tail);
 }
 
-/* A store behind its mark has forgotten numbers that others have seen: go on in a new lane. */
+/* Numbers go on in another lane, above seq. Its name is the time, and not one more than the last:
+ * a copy that is put back a second time must not begin a lane that the first time has begun. */
+static void keep_new_lane(struct tracker *self, const struct ald_mark_values *mark)
+{
+    uint64_t now_ms = (uint64_t)ald_clock_now().wall_ms;
+    uint64_t base = mark->lane > self->vault.lane ? mark->lane : self->vault.lane;
+    self->vault.lane = now_ms > base ? now_ms : base + 1;
+    if (mark->seq > self->vault.last_seq)
+        self->vault.last_seq = mark->seq;
+    vault_begin(&self->vault);
+    vault_meta_set(&self->vault, "lane", (int64_t)self->vault.lane);
+    vault_meta_set(&self->vault, "last_seq", (int64_t)self->vault.last_seq);
+    (void)!vault_commit(&self->vault);
+}
+
+/* A store behind its mark has forgotten numbers that others have seen: go on in a new lane. So has,
+ * as far as can be told, one without a mark: a backup brings none. */
 static void keep_check_mark(struct tracker *self)
 {
-    struct ald_mark_values mark;
-    enum ald_rc rc = self->mark ? ald_mark_read(self->mark, &mark) : ALD_NOTFOUND;
-    if (rc == ALD_CORRUPT || (rc == ALD_NOTFOUND && self->mark && self->vault.last_seq > 0))
-        ald_log(ALD_WARN, "mark.gone",
-                "text=\"tracker.mark is not there or can't be read: whether tracker.db is an older "
-                "copy can't be told\"");
-    if (rc != ALD_OK)
+    struct ald_mark_values mark = {0};
+    if (!self->mark)
+        return; /* opened again after an error of the disk: the process knows its own numbers */
+    enum ald_rc rc = ald_mark_read(self->mark, &mark);
+    if (rc == ALD_NOTFOUND && self->vault.last_seq == 0)
         return;
+    if (rc != ALD_OK) {
+        ald_log(ALD_WARN, "mark.gone",
+                "text=\"tracker.mark is not there or can't be read, as after a restore: tracker.db "
+                "may be an older copy, so a new lane of the feed begins\"");
+        keep_new_lane(self, &mark);
+        return;
+    }
     ald_idgen_above(&self->ids, mark.last_n);
     bool behind = mark.lane > self->vault.lane ||
                   (mark.lane == self->vault.lane && mark.seq > self->vault.last_seq);
@@ -186,14 +207,7 @@ static void keep_check_mark(struct tracker *self)
             " text=\"acknowledged results are missing; a new lane of the feed begins, and what is "
             "open is polled again\"",
             self->vault.lane, self->vault.last_seq, mark.lane, mark.seq);
-    uint64_t base = mark.lane > self->vault.lane ? mark.lane : self->vault.lane;
-    self->vault.lane = base + 1;
-    if (mark.seq > self->vault.last_seq)
-        self->vault.last_seq = mark.seq; /* numbers go on: none is given twice in any lane */
-    vault_begin(&self->vault);
-    vault_meta_set(&self->vault, "lane", (int64_t)self->vault.lane);
-    vault_meta_set(&self->vault, "last_seq", (int64_t)self->vault.last_seq);
-    (void)!vault_commit(&self->vault);
+    keep_new_lane(self, &mark);
 }
 
 enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)

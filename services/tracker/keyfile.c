@@ -8,8 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/digest.h"
 #include "common/base/log.h"
+#include "common/base/regular.h"
 #include "common/store/disk.h"
+
+/* What the store knows: of each key of the file, in its order, a mark that it is there, the key's
+ * id, and the digest. The first signs. */
+static const char *const KEYFILE_FACTS[ALD_KEYS_MAX] = {"key0", "key1", "key2", "key3"};
+enum { KEYFILE_ID_BIT = 48 };
+static const uint64_t KEYFILE_THERE = UINT64_C(1) << 56;
 
 static enum ald_rc keyfile_write(const char *path, const struct ald_keys *keys, struct ald_err *err)
 {
@@ -18,18 +26,14 @@ static enum ald_rc keyfile_write(const char *path, const struct ald_keys *keys, 
     if (n < 0 || (size_t)n >= sizeof fresh)
         return ald_err_set(err, ALD_TOOBIG, "%s: the path is too long", path);
     size_t size = keys->count * ALD_KEY_RECORD;
-    int fd = open(fresh, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+    int fd = ald_regular_open(fresh, O_CREAT | O_TRUNC | O_WRONLY);
     bool ok = fd >= 0 && write(fd, keys->record, size) == (ssize_t)size && fsync(fd) == 0;
     if (fd >= 0)
         ok = close(fd) == 0 && ok;
     ok = ok && rename(fresh, path) == 0 && ald_disk_sync_folder_of(path) == ALD_OK;
     if (!ok)
         return ald_err_set(err, ALD_IO, "%s: cannot write the callback key: %s", path,
-                           strerror(errno));
-    ald_log(ALD_INFO, "keys.made",
-            "path=%s text=\"keep a copy: without it no callback URL that "
-            "is out in the world is genuine any more\"",
-            ALD_Q(path));
+                           ald_regular_why(fresh, errno));
     return ALD_OK;
 }
 
@@ -64,24 +68,121 @@ static enum ald_rc keyfile_make(const struct ald_settings *settings, const char 
                 ALD_Q(path));
     *keys = (struct ald_keys){0};
     ald_keys_rotate(keys);
-    return keyfile_write(path, keys, err);
+    enum ald_rc rc = keyfile_write(path, keys, err);
+    if (rc == ALD_OK)
+        ald_log(
+            ALD_INFO, "keys.made",
+            "path=%s text=\"keep a copy, as aldaba backup does: without it no callback URL that "
+            "is out in the world is genuine any more\"",
+            ALD_Q(path));
+    return rc;
 }
 
-enum ald_rc keyfile_load(const struct ald_settings *settings, struct ald_keys *keys,
+static enum ald_rc keyfile_path(const struct ald_settings *settings, char out[PATH_MAX],
+                                struct ald_err *err)
+{
+    const char *named = settings->security.callback_keys;
+    int n = named[0] != '\0' ? snprintf(out, PATH_MAX, "%s", named)
+                             : snprintf(out, PATH_MAX, "%s/callback.key", settings->store.data);
+    if (n < 0 || n >= PATH_MAX)
+        return ald_err_set(err, ALD_TOOBIG, "the path of the callback keys is too long");
+    return ALD_OK;
+}
+
+enum ald_rc keyfile_load(const struct ald_settings *settings, struct ald_keys *keys, bool *made,
                          struct ald_err *err)
 {
     char path[PATH_MAX];
-    bool named = settings->security.callback_keys[0] != '\0';
-    int n = named ? snprintf(path, sizeof path, "%s", settings->security.callback_keys)
-                  : snprintf(path, sizeof path, "%s/callback.key", settings->store.data);
-    if (n < 0 || (size_t)n >= sizeof path)
-        return ald_err_set(err, ALD_TOOBIG, "the path of the callback keys is too long");
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT && !named)
+    *made = false;
+    enum ald_rc rc = keyfile_path(settings, path, err);
+    if (rc != ALD_OK)
+        return rc;
+    int fd = ald_regular_open(path, O_RDONLY);
+    if (fd < 0 && errno == ENOENT && settings->security.callback_keys[0] == '\0') {
+        *made = true;
         return keyfile_make(settings, path, keys, err);
+    }
     if (fd < 0)
-        return ald_err_set(err, ALD_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    enum ald_rc rc = keyfile_read(fd, path, keys, err);
+        return ald_err_set(err, ALD_IO, "%s: cannot be opened: %s", path,
+                           ald_regular_why(path, errno));
+    rc = keyfile_read(fd, path, keys, err);
     close(fd);
     return rc;
+}
+
+enum ald_rc keyfile_copy(const struct ald_keys *keys, const char *dir, struct ald_err *err)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/callback.key", dir);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return ald_err_set(err, ALD_TOOBIG, "the path of the callback keys is too long");
+    return keyfile_write(path, keys, err);
+}
+
+/* ---- what the store knows of them ---- */
+
+static uint64_t keyfile_fact(const uint8_t record[ALD_KEY_RECORD])
+{
+    uint8_t sum[32];
+    uint64_t digest = 0;
+    ald_sha256(ald_span_of(record, ALD_KEY_RECORD), sum);
+    for (unsigned i = 0; i < KEYFILE_ID_BIT / 8; i++)
+        digest = digest << 8 | sum[i];
+    return KEYFILE_THERE | (uint64_t)record[0] << KEYFILE_ID_BIT | digest;
+}
+
+/* Is the key of this fact among keys? ALD_INVALID: one of its id is, and it is another. */
+static enum ald_rc keyfile_find(const struct ald_keys *keys, uint64_t fact)
+{
+    for (unsigned i = 0; i < keys->count; i++) {
+        uint64_t own = keyfile_fact(keys->record[i]);
+        if (own >> KEYFILE_ID_BIT == fact >> KEYFILE_ID_BIT)
+            return own == fact ? ALD_OK : ALD_INVALID;
+    }
+    return ALD_NOTFOUND;
+}
+
+static enum ald_rc keyfile_compare(struct vault *vault, const struct ald_keys *keys,
+                                   const char *path, struct ald_err *err)
+{
+    for (unsigned i = 0; i < ALD_KEYS_MAX; i++) {
+        uint64_t fact = (uint64_t)vault_meta(vault, KEYFILE_FACTS[i]);
+        enum ald_rc rc = fact == 0 ? ALD_OK : keyfile_find(keys, fact);
+        if (rc == ALD_OK || (rc == ALD_NOTFOUND && i > 0)) /* an old key may be taken out */
+            continue;
+        ald_log(ALD_ERROR, "keys.refused", "path=%s key=%u why=%s", ALD_Q(path),
+                (unsigned)(fact >> KEYFILE_ID_BIT & 0xff), rc == ALD_INVALID ? "altered" : "gone");
+        return ald_err_set(err, ALD_INVALID,
+                           "%.72s %s the callback URLs given out: put the right file back, a "
+                           "backup has it. Is it lost: set no callback_keys, have no callback.key "
+                           "in store.data; a new key is made",
+                           path,
+                           rc == ALD_INVALID ? "was altered since it signed"
+                                             : "has not the key that signed");
+    }
+    return ALD_OK;
+}
+
+enum ald_rc keyfile_check(const struct ald_settings *settings, struct vault *vault,
+                          const struct ald_keys *keys, bool made, struct ald_err *err)
+{
+    char path[PATH_MAX];
+    bool same = true;
+    enum ald_rc rc = keyfile_path(settings, path, err);
+    if (rc == ALD_OK && !made)
+        rc = keyfile_compare(vault, keys, path, err);
+    if (rc != ALD_OK)
+        return rc;
+    for (unsigned i = 0; i < ALD_KEYS_MAX; i++) {
+        uint64_t fact = i < keys->count ? keyfile_fact(keys->record[i]) : 0;
+        same = same && (uint64_t)vault_meta(vault, KEYFILE_FACTS[i]) == fact;
+    }
+    if (same)
+        return ALD_OK;
+    vault_begin(vault);
+    for (unsigned i = 0; i < ALD_KEYS_MAX; i++)
+        vault_meta_set(vault, KEYFILE_FACTS[i],
+                       i < keys->count ? (int64_t)keyfile_fact(keys->record[i]) : 0);
+    rc = vault_commit(vault);
+    return rc == ALD_OK ? rc : ald_err_set(err, rc, "tracker.db: cannot be written");
 }

@@ -8,6 +8,7 @@
 #include "services/tracker/commands.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/figures.h"
+#include "services/tracker/keyfile.h"
 #include "services/tracker/reader.h"
 
 enum { QUERY_TURN = 64, QUERY_BACKUP_PAGES = 2000 };
@@ -99,6 +100,8 @@ void query_tick(query_t *self)
     struct msg_answer answer = {.req = self->backup_ask.req, .rc = "ok"};
     struct ald_err err = {0};
     enum ald_rc end = ald_store_backup_finish(&self->backup, &err);
+    if (rc == ALD_OK && end == ALD_OK) /* a store without the keys of its URLs is half a store */
+        end = keyfile_copy(&self->tracker->keys, self->backup_ask.dir, &err);
     if (rc != ALD_OK || end != ALD_OK) {
         ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str("io"));
         ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(err.text));

@@ -215,13 +215,16 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     self->ids.tracker = (unsigned)self->settings->tracker.id;
     ald_buf_init(&self->scratch, TRACKER_SCRATCH);
     ald_buf_init(&self->evidence, (size_t)TRACKER_SCRATCH + (1 << 20));
+    bool made = false;
     enum ald_rc rc = ald_disk_folder(self->settings->store.data, err);
     if (rc == ALD_OK)
-        rc = keyfile_load(self->settings, &self->keys, err);
+        rc = keyfile_load(self->settings, &self->keys, &made, err);
     if (rc == ALD_OK)
         rc = keep_mark_open(self, err);
     if (rc == ALD_OK)
         rc = tracker_open(self, err);
+    if (rc == ALD_OK)
+        rc = keyfile_check(self->settings, &self->vault, &self->keys, made, err);
     if (rc == ALD_OK)
         rc = tracker_channels(self, err);
     if (rc != ALD_OK)

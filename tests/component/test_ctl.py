@@ -374,11 +374,12 @@ def test_all_letters_that_the_filters_leave(gateway):
 
 
 def test_backup_gets_a_path_from_the_root(gateway, tmp_path):
-    gateway.plan("POST", "/v1/backup", (200, {"dir": "x", "detail": ""}))
-    subprocess.run([ALDABA, "backup", "copy", "--url", gateway.url], check=True, cwd=tmp_path,
-                   capture_output=True, timeout=TIMEOUT_S)
+    gateway.plan("POST", "/v1/backup", (200, {"dir": "x", "note": "The spool is not copied."}))
+    made = subprocess.run([ALDABA, "backup", "copy", "--url", gateway.url], check=True, cwd=tmp_path,
+                          capture_output=True, timeout=TIMEOUT_S)
     assert json.loads(gateway.last()["body"]) == {"dir": str(tmp_path / "copy")}
-    assert (tmp_path / "copy").is_dir()
+    assert b"The spool is not copied." in made.stderr
+    assert not (tmp_path / "copy").exists(), "the folder is the daemons' to make"
 
 
 def test_nothing_from_outside_steers_the_terminal(gateway):

@@ -608,6 +608,38 @@ def test_backup(sleepy):
     assert sleepy.ask("backup", dir="somewhere")[0]["rc"] == "invalid"
 
 
+def test_a_copy_that_holds(desk):
+    """From its end on nothing passes between the dlq and the tracker, until it is released: so that
+    the tracker's copy, which is made meanwhile, fits."""
+    tracker = desk.tracker()
+    tracker.judge = lambda item: {"disposition": "still"}
+    copy = os.path.join(desk.folder, "copy")
+    mine = desk.keep(letter(1))
+    until(lambda: tracker.items, SOON_S, "nothing is sent back")
+    assert desk.ask("backup", dir=copy, hold_ms=60000)[0]["rc"] == "ok"
+    sent = len(tracker.items)
+    assert desk.put(letter(2))[2]["disposition"] == "busy"
+    for kind in ("letter.replay", "letter.drop"):
+        head, _ = desk.ask(kind, letter=mine)
+        assert (head["rc"], "backup" in head["detail"]) == ("busy", True)
+    assert desk.ask("backup", dir=copy + "2")[0]["rc"] == "busy"
+    assert desk.books()[2:] == (0, 0) and desk.healthy()["rc"] == "ok"
+    stays(lambda: len(tracker.items) <= sent + 1, 0.5, "letters go back")  # one was under way
+    assert desk.ask("backup", dir=copy, release=True)[0]["rc"] == "ok"
+    assert desk.put(letter(3))[3]["disposition"] == "applied"
+    until(lambda: len(tracker.items) > sent + 2, SOON_S, "nothing is sent back any more")
+    assert desk.ask("backup", dir=copy, release=True)[0]["rc"] == "notfound", "it held no more"
+
+
+def test_a_hold_ends_by_itself(sleepy):
+    """Who asked for it may be gone. Who comes too late is told that the copies do not fit."""
+    copy = os.path.join(sleepy.folder, "copy")
+    assert sleepy.ask("backup", dir=copy, hold_ms=300)[0]["rc"] == "ok"
+    assert sleepy.put(letter(1))[1]["disposition"] == "busy"
+    until(lambda: sleepy.put(letter(2))[2]["disposition"] == "applied", SOON_S, "it holds for ever")
+    assert sleepy.ask("backup", dir=copy, release=True)[0]["rc"] == "notfound"
+
+
 def test_a_copy_put_back(sleepy):
     """A restored copy is behind the numbers that the tracker knows answers to; used again under the
     same name they would be answered with what became of other letters."""

@@ -877,6 +877,50 @@ def test_a_command_about_a_letter_on_its_way(method, path, kind):
         assert command("B").status == 200
 
 
+@pytest.mark.parametrize("trouble", ["", "tracker", "late", "dlq"])
+def test_a_backup_asks_in_order_and_leaves_no_half(trouble):
+    """The dlq copies and holds, then the tracker copies, then the dlq is released."""
+    with Gate() as gate:
+        gate.tracker()
+        told = []
+
+        def copies(service, *names):
+            def answer(ask):
+                told.append((service, ask.get("hold_ms", 0) > 0, ask.get("release", False)))
+                assert ask["dir"] == copy + ".partial"
+                for name in () if ask.get("release") else names:
+                    with open(os.path.join(ask["dir"], name), "wb") as file:
+                        file.write(name.encode())
+                if trouble == service or (trouble == "late" and ask.get("release")):
+                    desks[service].head.update(rc="notfound" if trouble == "late" else "io",
+                                               detail="Trouble.")
+                return []
+            return answer
+
+        desks = {"tracker": gate.desk("query", backup=copies("tracker", "tracker.db",
+                                                             "callback.key")),
+                 "dlq": gate.desk("letters", backup=copies("dlq", "letters.db"))}
+        gate.start()
+        copy = os.path.join(gate.folder, "deep", "copy")
+        answer = gate.private.post_json("/v1/backup", {"dir": copy + "/"})
+        order = [("dlq", True, False), ("tracker", False, False), ("dlq", True, True)]
+        assert told == (order[:1] if trouble == "dlq" else order)
+        assert os.listdir(os.path.dirname(copy)) == ([] if trouble else ["copy"])
+        if trouble:
+            assert (answer.status >= 400, answer.json()["detail"]) == (True, "Trouble."), answer
+            return
+        assert answer.status == 200, answer
+        with open(os.path.join(copy, "MANIFEST"), encoding="ascii") as file:
+            lines = [line for line in file.read().splitlines() if not line.startswith("#")]
+        names = ["tracker.db", "letters.db", "callback.key"]
+        assert lines == [f"{hashlib.sha256(name.encode()).hexdigest()}  {name}" for name in names]
+        assert [(file["name"], file["bytes"]) for file in answer.json()["files"]] == [
+            (name, len(name)) for name in names]
+        for path in ("relative", "/", copy, "/dev/null/copy"):
+            refused = gate.private.post_json("/v1/backup", {"dir": path})
+            assert refused.status in (400, 409), (path, refused)
+
+
 def test_letters_that_wait_for_the_dlq_are_listed():
     """Rule 18: in order, each on one page, none twice; also while one of the two is away."""
     with Gate() as gate:

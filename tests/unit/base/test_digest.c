@@ -2,7 +2,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -82,10 +84,34 @@ static void test_random_differs(void **state)
     assert_memory_not_equal(big + sizeof big - 64, tail, 64);
 }
 
+static void test_a_file(void **state)
+{
+    (void)state;
+    uint8_t want[32];
+    uint8_t got[32];
+    uint64_t bytes = 0;
+    char path[] = "/tmp/ald-digest-XXXXXX";
+    static uint8_t large[600001]; /* more than is read at once */
+    memset(large, 'x', sizeof large);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && unlink(path) == 0);
+    for (size_t len = 0; len <= sizeof large; len += sizeof large) {
+        assert_int_equal(pwrite(fd, large, len, 0), (ssize_t)len);
+        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+        ald_sha256(ald_span_of(large, len), want);
+        assert_true(ald_sha256_file(fd, &bytes, got));
+        assert_int_equal(bytes, len);
+        assert_memory_equal(got, want, sizeof want);
+    }
+    close(fd);
+    assert_false(ald_sha256_file(-1, &bytes, got));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),        cmocka_unit_test(test_sha256),
+        cmocka_unit_test(test_a_file),         cmocka_unit_test(test_sha256),
         cmocka_unit_test(test_hmac),           cmocka_unit_test(test_equal),
         cmocka_unit_test(test_random_differs),
     };
