@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/regular.h"
 #include "common/base/text.h"
 #include "common/config/address.h"
 #include "common/config/file.h"
@@ -279,7 +280,7 @@ bool ald_secret_from_file(const char *path, char *out, size_t cap, struct ald_er
     bool ok = rc == ALD_OK;
     if (!ok)
         (void)ald_err_set(err, rc, "The file of the secret, %.120s, can't be read: %s.", path,
-                          rc == ALD_TOOBIG ? "too big" : strerror(errno));
+                          rc == ALD_TOOBIG ? "too big" : ald_regular_why(path, errno));
     struct ald_span value = ald_buf_span(&text);
     if (value.len > 0 && value.data[value.len - 1] == '\n')
         value.len--;
