@@ -48,6 +48,7 @@ static const struct ald_field ack_fields[] = {
     U64(msg_ack, num, REQUIRED),
     TEXT(msg_ack, disposition, REQUIRED),
     TEXT(msg_ack, reason, OPTIONAL),
+    U64(msg_ack, count, OPTIONAL),
 };
 const struct ald_schema MSG_ACK = SCHEMA("ack", 1, msg_ack, ack_fields);
 

@@ -59,14 +59,18 @@ struct msg_acks {
     uint64_t batch;
 };
 
-/* What became of one item. disposition: applied progress duplicate parked dead (on disk and
- * decided), busy (send it again later), refused (quota: not stored, not counted as received).
- * For a re-injection: applied duplicate progress close the letter, `still` keeps it open. */
+/* What became of one item, or of several that are numbered one after the other. disposition:
+ * applied progress duplicate parked dead (on disk and decided), busy (send it again later), refused
+ * (quota: not stored, not counted as received). For a re-injection: applied duplicate progress
+ * close the letter, `still` keeps it open. */
 struct msg_ack {
     uint64_t num;
     char disposition[ALD_WORD_MAX];
     char reason[ALD_WORD_MAX]; /* with dead and still: the letter's reason */
+    uint64_t count; /* num, num + 1 ... so many of them; 0 = one. At most ALD_ACK_COUNT_MAX */
 };
+
+enum { ALD_ACK_COUNT_MAX = 512 };
 
 /* One callback as the gateway took it, untouched. */
 struct msg_callback {

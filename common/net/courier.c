@@ -98,6 +98,14 @@ static void courier_settle(ald_courier_t *self, const struct msg_ack *ack)
     self->options.on_settled(self->options.self, tag, ack);
 }
 
+static void courier_ack(ald_courier_t *self, const struct msg_ack *ack, int64_t now_ms)
+{
+    if (strcmp(ack->disposition, "busy") != 0)
+        courier_settle(self, ack);
+    else
+        (void)ald_parcels_again(&self->parcels, ack->num, now_ms + COURIER_BUSY_MS);
+}
+
 static void courier_acks(ald_courier_t *self, zmsg_t *msg, const struct msg_acks *head,
                          int64_t now_ms)
 {
@@ -108,10 +116,13 @@ static void courier_acks(ald_courier_t *self, zmsg_t *msg, const struct msg_acks
             self->garbage++;
             continue;
         }
-        if (strcmp(ack.disposition, "busy") != 0)
-            courier_settle(self, &ack);
-        else
-            (void)ald_parcels_again(&self->parcels, ack.num, now_ms + COURIER_BUSY_MS);
+        uint64_t count = ack.count > 0 ? ack.count : 1;
+        if (count > ALD_ACK_COUNT_MAX) {
+            self->garbage++;
+            continue;
+        }
+        for (; count > 0; count--, ack.num++)
+            courier_ack(self, &ack, now_ms);
     }
     courier_arrived(self, head->batch, now_ms);
 }
@@ -292,6 +303,17 @@ static enum ald_rc courier_send(ald_courier_t *self, uint64_t batch)
     return rc;
 }
 
+size_t ald_courier_lacks(const ald_courier_t *self)
+{
+    const struct ald_parcels *parcels = &self->parcels;
+    if (self->away || self->ride_count == ALD_COURIER_BATCHES || self->receiver[0] == '\0')
+        return SIZE_MAX;
+    if (self->ride_count > 0 && parcels->riding.bytes >= ALD_COURIER_BYTES)
+        return SIZE_MAX;
+    size_t wanted = parcels->riding.items > 0 ? parcels->riding.items : 1;
+    return parcels->waiting.items < wanted ? wanted - parcels->waiting.items : 0;
+}
+
 void ald_courier_flush(ald_courier_t *self)
 {
     if (self->away) {
@@ -299,7 +321,7 @@ void ald_courier_flush(ald_courier_t *self)
         return;
     }
     int64_t now_ms = courier_now();
-    while (ald_courier_ready(self)) {
+    while (ald_courier_lacks(self) == 0) {
         uint64_t batch = self->batch + 1;
         if (ald_parcels_load(&self->parcels, batch, ALD_COURIER_ITEMS, ALD_COURIER_BYTES, now_ms) ==
             0)
@@ -311,11 +333,6 @@ void ald_courier_flush(ald_courier_t *self)
         self->batch = batch;
         self->rides[self->ride_count++] = (struct courier_ride){.batch = batch, .sent_ms = now_ms};
     }
-}
-
-bool ald_courier_ready(const ald_courier_t *self)
-{
-    return !self->away && self->ride_count < ALD_COURIER_BATCHES && self->receiver[0] != '\0';
 }
 
 bool ald_courier_away(const ald_courier_t *self)

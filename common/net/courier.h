@@ -1,9 +1,11 @@
 /* courier.h - the sender's side of delivery that matters: items go in batches to one receiver, are
  * acknowledged by number, sent again until they are, and never sent twice without a reason.
  *
- * - What has gathered is the next batch; nobody waits to fill one. At most ALD_COURIER_BATCHES are
- *   under way: the receiver has its next batch at hand when it has answered one.
- * - A batch holds at most ALD_COURIER_ITEMS items and 1 MiB, or one item alone.
+ * - What has gathered is the next batch, and leaves when none is under way. One may leave ahead of
+ *   that answer when it is as large as what is under way, so that the receiver has work at hand
+ *   while its answer travels; smaller ones would only cost it more commits.
+ * - A batch holds at most ALD_COURIER_ITEMS items. All that is under way is at most 1 MiB, or one
+ *   item alone: that bounds what a peer holds for us, however many batches it came in.
  * - An item is sent again to a new run of the receiver (welcome names another instance), after
  *   resend_after_ms without an answer, and after `busy`; never only because time is short.
  * - With on_late, an item whose acknowledgement is late (4 x the smoothed time, within
@@ -57,11 +59,11 @@ void ald_courier_destroy(ald_courier_t **self_p);
 ALD_NODISCARD enum ald_rc ald_courier_add(ald_courier_t *self, uint64_t num, struct ald_span bytes,
                                           void *tag);
 
-/* Send what has gathered, as far as batches may be under way. Call after a round of adds. */
+/* Send what has gathered, if a batch may leave. Call after a round of adds. */
 void ald_courier_flush(ald_courier_t *self);
 
-/* Would what is added now be sent at once? */
-bool ald_courier_ready(const ald_courier_t *self);
+/* How many items more make a batch leave. SIZE_MAX: none leaves before something is heard. */
+size_t ald_courier_lacks(const ald_courier_t *self);
 
 bool ald_courier_away(const ald_courier_t *self); /* the receiver is known to be away */
 bool ald_courier_holds(const ald_courier_t *self, uint64_t num);

@@ -75,19 +75,17 @@ size_t ald_parcels_load(struct ald_parcels *self, uint64_t batch, size_t max_ite
 {
     ALD_ASSERT(batch != 0);
     size_t items = 0;
-    size_t bytes = 0;
     struct ald_parcel *parcel = self->waiting.first;
     while (parcel && items < max_items) {
         struct ald_parcel *next = parcel->next;
         bool due = parcel->not_before_ms <= now_ms;
-        if (due && items > 0 && bytes + parcel->len > max_bytes)
+        if (due && self->riding.items > 0 && self->riding.bytes + parcel->len > max_bytes)
             break;
         if (due) {
             parcel_unlink(&self->waiting, parcel);
             parcel_append(&self->riding, parcel);
             parcel->batch = batch;
             items++;
-            bytes += parcel->len;
         }
         parcel = next;
     }

@@ -40,7 +40,8 @@ void ald_parcels_add(struct ald_parcels *self, uint64_t num, struct ald_span byt
                      int64_t now_ms);
 
 /* Move what makes a batch, whose number is not 0, from waiting to riding: in order, at most
- * max_items and max_bytes, but one item whatever its size. Returns how many ride in it. */
+ * max_items, and so much that all that rides then is at most max_bytes; when nothing rides, one
+ * item whatever its size. Returns how many ride in it. */
 size_t ald_parcels_load(struct ald_parcels *self, uint64_t batch, size_t max_items,
                         size_t max_bytes, int64_t now_ms);
 

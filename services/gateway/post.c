@@ -38,13 +38,14 @@ struct post {
     int event; /* eventfd: wakes the loop */
     int timer;
 
-    pthread_mutex_t lock; /* of the next seven */
+    pthread_mutex_t lock; /* of the next eight */
     struct item *first;
     struct item **last;
-    unsigned wave; /* what is queued now waits on this word */
+    size_t queued;
+    size_t wake_at; /* items queued at which the loop must be woken; SIZE_MAX: it will look */
+    unsigned wave;  /* what is queued now waits on this word */
     struct post_range range;
     struct post_range spare;
-    bool asleep; /* the loop must be woken for the next item */
     bool closed;
 
     /* The loop's. */
@@ -121,12 +122,14 @@ enum item_end post_deliver(post_t *self, struct item *item)
     item->next = NULL;
     (void)pthread_mutex_lock(&self->lock);
     bool closed = self->closed;
-    bool kick = self->asleep && !closed;
+    bool kick = false;
     if (!closed) {
         item->wave = self->wave;
         *self->last = item;
         self->last = &item->next;
-        self->asleep = false;
+        kick = ++self->queued >= self->wake_at;
+        if (kick)
+            self->wake_at = SIZE_MAX;
     }
     (void)pthread_mutex_unlock(&self->lock);
     if (closed)
@@ -210,6 +213,7 @@ static void post_gather(post_t *self)
     struct item *item = self->first;
     self->first = NULL;
     self->last = &self->first;
+    self->queued = 0;
     if (item)
         self->wave = (self->wave + 1) % POST_WAVES;
     (void)pthread_mutex_unlock(&self->lock);
@@ -337,11 +341,13 @@ static void post_turn(post_t *self)
     post_wake_all(self);
     self->gathered = false;
     post_supply(self);
-    /* Else the next answer looks at what has come in meanwhile. */
-    bool free = self->waiting == 0 || ald_courier_ready(self->courier);
+    /* When no batch may leave, the next answer looks at what has come in meanwhile. */
+    size_t lacks = self->waiting == 0 ? 1 : ald_courier_lacks(self->courier);
+    if (lacks == 0)
+        lacks = 1;
     (void)pthread_mutex_lock(&self->lock);
-    bool again = free && self->first;
-    self->asleep = free && !again;
+    bool again = self->queued >= lacks;
+    self->wake_at = again ? SIZE_MAX : lacks;
     (void)pthread_mutex_unlock(&self->lock);
     if (again)
         post_kick(self);
@@ -430,7 +436,7 @@ enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t *
     (void)zloop_poller(loop, &item, post_event, self);
     zloop_poller_set_tolerant(loop, &item);
     self->timer = zloop_timer(loop, POST_TICK_MS, 0, post_tick, self);
-    self->asleep = true;
+    self->wake_at = 1;
     *out = self;
     return ALD_OK;
 }

@@ -84,8 +84,7 @@ static void events_batch(events_t *self, zframe_t **who_p, const struct msg_batc
                          zmsg_t *msg)
 {
     struct tracker *tracker = self->tracker;
-    zmsg_t *answer =
-        inbox_begin(&self->inbox, who_p, ald_service_instance(tracker->service), head->batch);
+    inbox_begin(&self->inbox, who_p, ald_service_instance(tracker->service), head->batch);
     zframe_t *frame = zmsg_next(msg);
     /* Only gateways send callbacks; the dlq's batches have no spool behind them. */
     bool gateway = frame && ald_wire_is(&MSG_CALLBACK, ald_frame_span(frame));
@@ -98,7 +97,7 @@ static void events_batch(events_t *self, zframe_t **who_p, const struct msg_batc
     for (; frame; frame = zmsg_next(msg)) {
         struct msg_ack ack = {0};
         if (events_item(self, sender, ald_frame_span(frame), &ack))
-            inbox_ack(answer, &ack);
+            inbox_ack(&self->inbox, &ack);
         else
             ald_metric_add(&events_garbage, 1);
     }

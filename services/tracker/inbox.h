@@ -10,13 +10,15 @@
 enum { INBOX_MESSAGES = 16 };
 
 struct inbox {
-    zmsg_t *answers[INBOX_MESSAGES]; /* routing id, acks, an ack an item */
+    zmsg_t *answers[INBOX_MESSAGES]; /* routing id, acks, ack ... */
     size_t count;
+    struct msg_ack run; /* of the last answer, not in it yet; count 0 = none */
 };
 
-/* Begin the answer to a batch from who (taken). NULL: inbox is full. */
-zmsg_t *inbox_begin(struct inbox *self, zframe_t **who_p, const char *instance, uint64_t batch);
-void inbox_ack(zmsg_t *answer, const struct msg_ack *ack);
+/* Begin the answer to a batch from who (taken). Not when the inbox is full. */
+void inbox_begin(struct inbox *self, zframe_t **who_p, const char *instance, uint64_t batch);
+/* Into the answer begun last; what fares as the item numbered before it shares that one's ack. */
+void inbox_ack(struct inbox *self, const struct msg_ack *ack);
 
 /* The transaction is on disk: send all answers. */
 void inbox_send(struct inbox *self, ald_sock_t *sock);

@@ -126,15 +126,14 @@ static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *r
 
 static void jobs_batch(jobs_t *self, zframe_t **who_p, const struct msg_batch *head, zmsg_t *msg)
 {
-    zmsg_t *answer =
-        inbox_begin(&self->inbox, who_p, ald_service_instance(self->tracker->service), head->batch);
+    inbox_begin(&self->inbox, who_p, ald_service_instance(self->tracker->service), head->batch);
     zframe_t *frame = zmsg_next(msg);
     for (; frame; frame = zmsg_next(msg)) {
         struct msg_outcome outcome;
         struct msg_ack ack = {0};
         if (ald_wire_decode(&MSG_OUTCOME, &outcome, ald_frame_span(frame)) == ALD_OK) {
             act_outcome(self->tracker, &outcome, &ack);
-            inbox_ack(answer, &ack);
+            inbox_ack(&self->inbox, &ack);
         } else {
             ald_metric_add(&jobs_garbage, 1);
         }

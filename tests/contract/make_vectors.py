@@ -45,7 +45,7 @@ MESSAGES = [
             ("answered", 65536), ("acknowledged", 2**32 - 1), ("spooled", 2**32),
             ("unanswered", EXACT), ("refused", 3)),
     message("acks", ("instance", ULID_B, REQUIRED), ("batch", 255, REQUIRED)),
-    message("ack", ("num", 70000, REQUIRED), ("disposition", "dead", REQUIRED),
+    message("ack", ("num", 70000, REQUIRED), ("disposition", "dead", REQUIRED), ("count", 3),
             ("reason", "unknown_task")),
     message("callback", ("num", 41, REQUIRED), ("provider", "captcha-solver-0123456789abcdefg", REQUIRED),
             ("task", TASK), ("attempt", 1), ("proof", "token", REQUIRED), ("fault", "oversized"),

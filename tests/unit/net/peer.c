@@ -212,19 +212,27 @@ void peer_welcome(struct peer *self, const char *instance, uint64_t max_item)
     peer_send(self, msg);
 }
 
-void peer_acks(struct peer *self, uint64_t batch, const uint64_t *nums, size_t count,
-               const char *disposition)
+void peer_answers(struct peer *self, uint64_t batch, const struct msg_ack *acks, size_t count)
 {
     struct msg_acks head = {.batch = batch};
     ald_text_cut(head.instance, sizeof head.instance, ald_span_str(self->instance));
     zmsg_t *msg = zmsg_new();
     assert_int_equal(ald_frame_add(msg, &MSG_ACKS, &head), ALD_OK);
-    for (size_t i = 0; i < count; i++) {
-        struct msg_ack ack = {.num = nums[i]};
-        ald_text_cut(ack.disposition, sizeof ack.disposition, ald_span_str(disposition));
-        assert_int_equal(ald_frame_add(msg, &MSG_ACK, &ack), ALD_OK);
-    }
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(ald_frame_add(msg, &MSG_ACK, &acks[i]), ALD_OK);
     peer_send(self, msg);
+}
+
+void peer_acks(struct peer *self, uint64_t batch, const uint64_t *nums, size_t count,
+               const char *disposition)
+{
+    struct msg_ack acks[8] = {0};
+    assert_true(count <= ALD_COUNT(acks));
+    for (size_t i = 0; i < count; i++) {
+        acks[i].num = nums[i];
+        ald_text_cut(acks[i].disposition, sizeof acks[i].disposition, ald_span_str(disposition));
+    }
+    peer_answers(self, batch, acks, count);
 }
 
 void peer_say(struct peer *self, const void *bytes, size_t len)

@@ -55,6 +55,7 @@ void peer_hear_hello(struct peer *self, struct msg_hello *out);
 void peer_hear_batch(struct peer *self, struct peer_batch *out);
 bool peer_hears_batch(struct peer *self); /* is there one, after a few turns? It is passed over. */
 void peer_welcome(struct peer *self, const char *instance, uint64_t max_item);
+void peer_answers(struct peer *self, uint64_t batch, const struct msg_ack *acks, size_t count);
 void peer_acks(struct peer *self, uint64_t batch, const uint64_t *nums, size_t count,
                const char *disposition);
 void peer_say(struct peer *self, const void *bytes, size_t len);
