@@ -34,6 +34,7 @@ static const struct args_option {
     [ARG_LIMIT] = {"limit", 0, "N", true, "At most so many (0: all)"},
     [ARG_FROM] = {"from", 0, "POSITION", false,
                   "Begin at `new`, `all` or after a position, as `tail` prints it"},
+    [ARG_AFTER] = {"after", 0, "POSITION", false, "The same as --from"},
     [ARG_COUNT] = {"count", 'n', "N", true, "End after so many events"},
     [ARG_DEEP] = {"deep", 0, NULL, false,
                   "Also count all rows again and hold them against the books"},

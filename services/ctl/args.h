@@ -34,6 +34,7 @@ enum arg {
     ARG_FIND,
     ARG_LIMIT,
     ARG_FROM,
+    ARG_AFTER, /* as the API calls it */
     ARG_COUNT,
     ARG_DEEP,
     ARG_BELIEVE,

@@ -81,7 +81,9 @@ static bool feed_piece(void *context, struct ald_span piece)
 
 static void feed_path(const struct args *args, const char *last_id, struct ald_buf *path)
 {
-    const char *from = args_has(args, ARG_FROM) ? args->text[ARG_FROM] : "new";
+    const char *from = args_has(args, ARG_FROM)    ? args->text[ARG_FROM]
+                       : args_has(args, ARG_AFTER) ? args->text[ARG_AFTER]
+                                                   : "new";
     ald_buf_reset(path);
     ald_buf_put_str(path, "/v1/events");
     ctl_query(path, "after", last_id[0] ? last_id : from);

@@ -251,6 +251,13 @@ def test_tail_in_lines_and_gaps(gateway):
     assert "0:5" in answer.stderr and "gone" in answer.stderr
 
 
+@pytest.mark.parametrize("option", ["--from", "--after"])
+def test_tail_begins_after_a_position(gateway, option):
+    gateway.plan("GET", "/v1/events", (200, sse(("0:6", event_of(6))), "text/event-stream"))
+    assert run("tail", option, "0:5", "-n", "1", "--url", gateway.url).returncode == 0
+    assert "after=0%3A5" in gateway.last()["query"]
+
+
 def test_tail_says_why_it_cannot_begin(gateway):
     gateway.plan("GET", "/v1/events", (400, {"detail": "That is no position."}))
     answer = run("tail", "--from", "x", "--url", gateway.url)
