@@ -67,7 +67,8 @@ class Strangers:
             number += 1
             self.house.public.get("/callback", id=f"77{number:07}", code="STRANGE")
             if number % 5 == 0:
-                for letter in self.house.get("/v1/dead-letters", limit=2)["letters"]:
+                page = self.house.get("/v1/dead-letters", limit=2, reason="unknown_task")
+                for letter in page["letters"]:
                     self.house.private.request("DELETE", f"/v1/dead-letters/{letter['id']}", b"", {})
 
 
@@ -82,7 +83,8 @@ def test_example(end):
         reserved = [house.reserve() for _ in range(5)]
         copy = os.path.join(house.folder, "copy")
         with Load(house, rate=80) as load, Strangers(house):
-            passes(2)
+            until(lambda: len(load.ledger.tasks) > 100 and len(house.events()) > 50 and
+                  house.dead_letters(reason="conflict"), SOON_S * 2, "there is no load")
             known = dict(load.ledger.tasks)
             before = list(house.events())
             open_letters = {letter["id"] for letter in house.dead_letters(reason="conflict")}
@@ -90,8 +92,7 @@ def test_example(end):
             assert made.returncode == 0, made.stdout + made.stderr
             passes(1)
         last = house.events()[-1]
-        assert (last["lane"], len(before) > 50, len(known) > 50, bool(open_letters)) == (
-            0, True, True, True)
+        assert last["lane"] == 0 and last["seq"] >= len(before)
         stop_all(house, end)
         assert sorted(os.listdir(copy)) == FILES
         assert {stat.S_IMODE(os.stat(os.path.join(copy, name)).st_mode) for name in FILES} == {0o600}
