@@ -1,7 +1,7 @@
 /* sqlite.h - what the files of the SQLite engine share. Nobody else includes it.
  *
  * sqlite.c: statements and transactions. sqlite_open.c: start-up protocol, migrations, close.
- * sqlite_wal.c: checkpoints and copies.
+ * sqlite_wal.c: checkpoints and copies. sqlite_checkpointer.c: checkpoints beside the commits.
  */
 #ifndef ALD_STORE_SQLITE_H
 #define ALD_STORE_SQLITE_H
@@ -17,6 +17,12 @@ struct ald_stmt {
     const char *sql; /* the address is the key */
     sqlite3_stmt *handle;
     enum ald_rc bind_rc; /* the first value that could not be bound */
+};
+
+/* What the last round of a checkpointer did. */
+struct store_round {
+    int code;      /* the engine's */
+    int64_t moved; /* pages of the log that are in the file, counted from its beginning */
 };
 
 struct ald_store {
@@ -36,6 +42,8 @@ struct ald_store {
     int64_t checkpoint_at; /* pages at which a commit tries the next checkpoint */
     int64_t autocheckpoint;
     uint64_t wal_max_bytes;
+    struct store_checkpointer *checkpointer; /* NULL: commits do it */
+    unsigned rounds;                         /* of it in this log */
 
     struct ald_stmt statements[ALD_STORE_STATEMENTS];
     size_t statement_count;
@@ -50,5 +58,19 @@ enum ald_rc store_get_i64(ald_store_t *self, const char *sql, int64_t *out);
 
 /* After a commit: checkpoint past the thresholds. An error fails the store, not the commit. */
 void store_after_commit(ald_store_t *self);
+
+/* Copies the log into the file on a thread and a handle of its own, so that commits need not wait
+ * for it. It never empties the log: more is written while it copies, and only the writer, between
+ * two commits, can copy the last pages and begin anew.
+ * new: SQLITE_OK, or why the file can't be opened. begin: one round; not while one is under way.
+ * idle: false while one is. destroy ends after the round that is under way. */
+int store_checkpointer_new(const char *path, struct store_checkpointer **out);
+void store_checkpointer_destroy(struct store_checkpointer **self_p);
+void store_checkpointer_begin(struct store_checkpointer *self);
+bool store_checkpointer_idle(struct store_checkpointer *self, struct store_round *last);
+void store_checkpointer_wait(struct store_checkpointer *self, struct store_round *last);
+
+/* Wait for the round that is under way, if there is one; its error fails the store. */
+void store_checkpointer_settle(ald_store_t *self);
 
 #endif

@@ -269,6 +269,11 @@ static enum ald_rc open_all(ald_store_t *self, const struct ald_store_options *o
         rc = open_recover(self, err);
     if (rc == ALD_OK && !self->read_only)
         rc = open_migrate(self, options, err);
+    if (rc == ALD_OK && options->checkpoint_beside && !self->read_only) {
+        int code = store_checkpointer_new(self->path, &self->checkpointer);
+        if (code != SQLITE_OK)
+            rc = open_error(self, store_rc(self, code), "checkpointer", err);
+    }
     return rc;
 }
 
@@ -321,6 +326,8 @@ void ald_store_destroy(ald_store_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
+    store_checkpointer_settle(self);
+    store_checkpointer_destroy(&self->checkpointer);
     for (size_t i = 0; i < self->statement_count; i++)
         sqlite3_finalize(self->statements[i].handle);
     /* Closing checkpoints. After a disk error that is the next start's, which first drops what the

@@ -37,13 +37,54 @@ static enum ald_rc wal_checkpoint(ald_store_t *self, int mode)
     return rc;
 }
 
+void store_checkpointer_settle(ald_store_t *self)
+{
+    struct store_round round;
+    if (self->checkpointer == NULL)
+        return;
+    store_checkpointer_wait(self->checkpointer, &round);
+    (void)store_rc(self, round.code);
+}
+
 enum ald_rc ald_store_checkpoint(ald_store_t *self, enum ald_checkpoint how)
 {
     ALD_ASSERT(!self->in_tx && !self->read_only);
+    store_checkpointer_settle(self);
     if (self->failed)
         return ALD_IO;
     bool all = how == ALD_CHECKPOINT_TRUNCATE;
     return wal_checkpoint(self, all ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE);
+}
+
+static void wal_checkpoint_now(ald_store_t *self, int mode)
+{
+    /* A commit does not wait for readers; when one is in the way, the log grows by a tenth first.
+     */
+    sqlite3_busy_timeout(self->db, 0);
+    (void)wal_checkpoint(self, mode);
+    sqlite3_busy_timeout(self->db, self->busy_ms);
+    self->checkpoint_at = self->wal_pages + self->autocheckpoint / 10 + 1;
+}
+
+/* The checkpointer copies the bulk; what is little is copied here, and the log begins anew. */
+static void wal_beside(ald_store_t *self)
+{
+    struct store_round round;
+    if (!store_checkpointer_idle(self->checkpointer, &round))
+        return;
+    (void)store_rc(self, round.code);
+    if (self->failed)
+        return;
+    bool little = round.moved > 0 && self->wal_pages >= round.moved &&
+                  self->wal_pages - round.moved <= self->autocheckpoint / 4;
+    if (little && self->rounds > 0) {
+        self->rounds = 0;
+        wal_checkpoint_now(self, SQLITE_CHECKPOINT_PASSIVE);
+    } else if (self->wal_pages >= self->checkpoint_at) {
+        self->rounds++;
+        store_checkpointer_begin(self->checkpointer);
+        self->checkpoint_at = self->wal_pages + self->autocheckpoint / 10 + 1;
+    }
 }
 
 /* SQLite's own automatic checkpoint drops its error. Here an I/O error fails the store, as any
@@ -52,17 +93,20 @@ void store_after_commit(ald_store_t *self)
 {
     if (self->wal_pages < self->autocheckpoint) {
         self->checkpoint_at = self->autocheckpoint;
+        self->rounds = 0;
+        return;
+    }
+    bool long_log = (uint64_t)self->wal_pages > self->wal_max_bytes / (uint64_t)self->page_bytes;
+    if (self->checkpointer != NULL && !long_log) {
+        wal_beside(self);
         return;
     }
     if (self->wal_pages < self->checkpoint_at)
         return;
-    bool long_log = (uint64_t)self->wal_pages > self->wal_max_bytes / (uint64_t)self->page_bytes;
-    /* A commit does not wait for readers; when one is in the way, the log grows by a tenth first.
-     */
-    sqlite3_busy_timeout(self->db, 0);
-    (void)wal_checkpoint(self, long_log ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE);
-    sqlite3_busy_timeout(self->db, self->busy_ms);
-    self->checkpoint_at = self->wal_pages + self->autocheckpoint / 10 + 1;
+    store_checkpointer_settle(self);
+    if (self->failed)
+        return;
+    wal_checkpoint_now(self, long_log ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE);
 }
 
 enum ald_rc ald_store_shrink(ald_store_t *self, int64_t spare_pages, int64_t max_pages)

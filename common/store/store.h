@@ -54,7 +54,8 @@ struct ald_store_options {
     uint64_t cache_bytes;       /* 0 = the engine's */
     int64_t wal_autocheckpoint; /* pages; 0 = 20000 */
     uint64_t wal_max_bytes;     /* past this a commit checkpoints the whole log; 0 = 256 MiB */
-    int64_t busy_ms;            /* how long to wait for a lock; 0 = 5000 */
+    bool checkpoint_beside; /* on a thread of the store's: commits wait for the last pages only */
+    int64_t busy_ms;        /* how long to wait for a lock; 0 = 5000 */
 };
 
 /* Open, creating the folder (0700) and the file (0600); recover; migrate. A kill at any moment

@@ -50,6 +50,10 @@ static const struct ald_store_step VAULT_STEPS[] = {
     {2, 1, "CREATE INDEX outbox_letter ON outbox (letter);"},
 };
 
+/* 4 MiB: little to copy at once, and a log that begins anew often is written over, which a disk
+ * syncs faster than a file that grows. */
+enum { VAULT_LOG_PAGES = 1000 };
+
 struct ald_store_options vault_options(const char *path, bool read_only)
 {
     return (struct ald_store_options){.path = path,
@@ -57,6 +61,8 @@ struct ald_store_options vault_options(const char *path, bool read_only)
                                       .steps = VAULT_STEPS,
                                       .step_count = ALD_COUNT(VAULT_STEPS),
                                       .read_only = read_only,
+                                      .wal_autocheckpoint = VAULT_LOG_PAGES,
+                                      .checkpoint_beside = !read_only,
                                       .cache_bytes = read_only ? 0 : 64 << 20};
 }
 

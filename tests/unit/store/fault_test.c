@@ -24,8 +24,18 @@ static int setup(void **state)
     return 0;
 }
 
+/* The same disk under a store that checkpoints on a thread of its own. */
+static bool beside;
+
+static int setup_beside(void **state)
+{
+    beside = true;
+    return setup(state);
+}
+
 static int teardown(void **state)
 {
+    beside = false;
     (void)fault_heal();
     fault_forget();
     folder_remove(*state);
@@ -37,6 +47,7 @@ static enum ald_rc open_busy(const char *path, ald_store_t **out)
 {
     struct ald_store_options options = schema_options(path, SCHEMA_VERSIONS);
     options.wal_autocheckpoint = 6;
+    options.checkpoint_beside = beside;
     return ald_store_open(&options, out, NULL);
 }
 
@@ -360,9 +371,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_migration_killed_at_every_write), /* before the faulty disk stands in the parent */
         T(test_killed_at_random_keeps_what_it_told),
+        cmocka_unit_test_setup_teardown(test_killed_at_random_keeps_what_it_told, setup_beside,
+                                        teardown),
         T(test_example),
         T(test_every_write_and_sync_fails_once),
         T(test_every_write_and_sync_fails_for_ever),
+        cmocka_unit_test_setup_teardown(test_every_write_and_sync_fails_once, setup_beside,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_every_write_and_sync_fails_for_ever, setup_beside,
+                                        teardown),
         T(test_failed_checkpoint_fails_the_store_not_the_commit),
         T(test_every_point_of_an_open_fails),
         T(test_full_disk_undoes_the_batch_and_the_next_goes_on),

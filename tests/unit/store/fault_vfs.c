@@ -1,6 +1,7 @@
 #include "tests/unit/store/fault_vfs.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdint.h>
@@ -39,6 +40,9 @@ static struct {
     bool forever;
     struct fault_write *newest;
 } fault;
+
+/* A store may write on a thread beside its owner's. */
+static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool fault_strikes(void)
 {
@@ -153,7 +157,7 @@ static int file_read(sqlite3_file *file, void *data, int len, sqlite3_int64 at)
     return fault_real(file)->pMethods->xRead(fault_real(file), data, len, at);
 }
 
-static int file_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at)
+static int fault_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at)
 {
     sqlite3_file *real = fault_real(file);
     bool strikes = fault_strikes();
@@ -165,6 +169,14 @@ static int file_write(sqlite3_file *file, const void *data, int len, sqlite3_int
         return fault.kind == FAULT_FULL ? SQLITE_FULL : SQLITE_IOERR_WRITE;
     fault_remember(file, (size_t)len, at);
     return real->pMethods->xWrite(real, data, len, at);
+}
+
+static int file_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at)
+{
+    (void)pthread_mutex_lock(&fault_lock);
+    int code = fault_write(file, data, len, at);
+    (void)pthread_mutex_unlock(&fault_lock);
+    return code;
 }
 
 /* What was cut off can't come back. */
@@ -183,7 +195,7 @@ static void fault_cut(const char *name, sqlite3_int64 len)
 }
 
 /* A full disk refuses writes only. */
-static int file_truncate(sqlite3_file *file, sqlite3_int64 len)
+static int fault_truncate(sqlite3_file *file, sqlite3_int64 len)
 {
     bool strikes = fault.kind != FAULT_FULL && fault_strikes();
     if (strikes && fault.kind == FAULT_KILL)
@@ -194,7 +206,15 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 len)
     return fault_real(file)->pMethods->xTruncate(fault_real(file), len);
 }
 
-static int file_sync(sqlite3_file *file, int flags)
+static int file_truncate(sqlite3_file *file, sqlite3_int64 len)
+{
+    (void)pthread_mutex_lock(&fault_lock);
+    int code = fault_truncate(file, len);
+    (void)pthread_mutex_unlock(&fault_lock);
+    return code;
+}
+
+static int fault_sync(sqlite3_file *file, int flags)
 {
     if (fault.kind == FAULT_FULL || !fault_strikes()) {
         int code = fault_real(file)->pMethods->xSync(fault_real(file), flags);
@@ -205,6 +225,14 @@ static int file_sync(sqlite3_file *file, int flags)
         kill(getpid(), SIGKILL);
     fault_synced(fault_name(file), false);
     return SQLITE_IOERR_FSYNC;
+}
+
+static int file_sync(sqlite3_file *file, int flags)
+{
+    (void)pthread_mutex_lock(&fault_lock);
+    int code = fault_sync(file, flags);
+    (void)pthread_mutex_unlock(&fault_lock);
+    return code;
 }
 
 static int file_size(sqlite3_file *file, sqlite3_int64 *len)
@@ -310,14 +338,19 @@ void fault_install(void)
 
 void fault_plan(enum fault_kind kind, unsigned n, bool forever)
 {
+    (void)pthread_mutex_lock(&fault_lock);
     fault.kind = kind;
     fault.n = n;
     fault.forever = forever;
     fault.count = 0;
+    (void)pthread_mutex_unlock(&fault_lock);
 }
 
 bool fault_heal(void)
 {
+    (void)pthread_mutex_lock(&fault_lock);
     fault.kind = FAULT_NONE;
-    return fault.count >= fault.n;
+    bool reached = fault.count >= fault.n;
+    (void)pthread_mutex_unlock(&fault_lock);
+    return reached;
 }

@@ -6,7 +6,7 @@
  * those pages count as written although the disk never got them. What the store itself does beside
  * its engine (the fsyncs of its start-up protocol) does not pass here; fault_restart stands for it.
  *
- * One thread, one plan.
+ * One plan. A store may write on several threads; the functions here belong to one.
  */
 #ifndef ALD_TEST_FAULT_VFS_H
 #define ALD_TEST_FAULT_VFS_H

@@ -196,6 +196,26 @@ static void test_log_stays_within_its_thresholds(void **state)
     ald_store_destroy(&store);
 }
 
+/* On a thread beside the commits: the log still begins anew again and again. */
+static void test_log_stays_small_when_checkpoints_run_beside(void **state)
+{
+    struct context *context = *state;
+    struct ald_store_options options =
+        schema_options(folder_file(&context->folder, "beside.db"), 1);
+    ald_store_t *store = NULL;
+    options.wal_autocheckpoint = 50;
+    options.checkpoint_beside = true;
+    assert_int_equal(ald_store_open(&options, &store, NULL), ALD_OK);
+    for (int64_t n = 1; n <= 20000; n += 20)
+        assert_int_equal(schema_commit(store, n, 20), ALD_OK);
+    /* Without any, it would be some 3,000 pages. */
+    assert_in_range(ald_store_wal_bytes(store), 1, 1000 * 4200);
+    assert_int_equal(ald_store_checkpoint(store, ALD_CHECKPOINT_TRUNCATE), ALD_OK);
+    assert_int_equal(ald_store_wal_bytes(store), 0);
+    assert_int_equal(schema_missing(store, 20000), 0);
+    ald_store_destroy(&store);
+}
+
 static void test_reader_keeps_its_snapshot_and_log_grows_until_it_ends(void **state)
 {
     struct context *context = *state;
@@ -297,6 +317,7 @@ int main(void)
         T(test_savepoints_nest),
         T(test_changes_counts_rows),
         T(test_log_stays_within_its_thresholds),
+        T(test_log_stays_small_when_checkpoints_run_beside),
         T(test_reader_keeps_its_snapshot_and_log_grows_until_it_ends),
         T(test_deleted_rows_give_room_back),
         T(test_backup_goes_on_under_commits),
