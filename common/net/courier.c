@@ -194,7 +194,7 @@ static void courier_late(ald_courier_t *self, int64_t added_ms)
         return;
     struct ald_parcel *parcel = ald_parcels_late(&self->parcels, added_ms);
     for (; parcel; parcel = ald_parcels_late(&self->parcels, added_ms)) {
-        self->options.on_late(self->options.self, parcel->num, parcel->tag);
+        self->options.on_late(self->options.self, parcel->num, parcel->tag, parcel->batch != 0);
         free(parcel);
     }
 }

@@ -39,8 +39,9 @@ struct ald_courier_options {
     void *self; /* passed to the functions below */
     /* An item has its acknowledgement (never busy). */
     void (*on_settled)(void *self, void *tag, const struct msg_ack *ack);
-    /* The acknowledgement is late: the item is the owner's again. NULL: items wait for ever. */
-    void (*on_late)(void *self, uint64_t num, void *tag);
+    /* The acknowledgement is late: the item is the owner's again. sent: it may have arrived. NULL:
+     * items wait for ever. */
+    void (*on_late)(void *self, uint64_t num, void *tag, bool sent);
     /* Fill floor and counters of a batch head or hello; may be NULL. */
     void (*on_head)(void *self, struct msg_batch *head);
     /* A welcome came; may be NULL. fresh: a run of the receiver not met before. */

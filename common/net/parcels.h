@@ -14,7 +14,7 @@
 struct ald_parcel {
     struct ald_parcel *prev, *next;
     uint64_t num;
-    uint64_t batch; /* in which it rides */
+    uint64_t batch; /* in which it rides, or rode last; 0 = none yet */
     void *tag;
     int64_t added_ms;
     int64_t not_before_ms; /* after `busy` */

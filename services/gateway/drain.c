@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "proto/words.h"
 #include "services/gateway/quota.h"
+#include "services/gateway/sent.h"
 
 enum {
     DRAIN_ITEMS = 256,        /* under way at once: room is left for what comes in meanwhile */
@@ -34,8 +35,9 @@ struct drain {
     size_t gone_count;
     uint64_t aside[DRAIN_ASIDE]; /* nobody can read them; to be moved out of the way */
     size_t aside_count;
-    uint64_t after;          /* the walk has come so far */
-    int64_t fresh_wall_ms;   /* when this run of the tracker was met */
+    uint64_t after; /* the walk has come so far */
+    bool held_met;  /* by this walk: an item whose time has not come */
+    struct sent sent;
     int64_t pause_until_ms;  /* monotonic */
     int64_t reopen_at_ms;    /* monotonic */
     uint64_t damaged;        /* moved aside, as last told */
@@ -139,7 +141,7 @@ static void drain_give_back(drain_t *self, const struct item *item)
         quota_give(self->quota, item->provider, item->peer, item->bytes.len);
 }
 
-void drain_store(drain_t *self, struct item *const *items, size_t count, int64_t now_wall_ms,
+void drain_store(drain_t *self, struct item *const *items, size_t count, struct ald_now now,
                  enum item_end *ends)
 {
     struct ald_spool_item *rows = calloc(count, sizeof *rows);
@@ -152,7 +154,7 @@ void drain_store(drain_t *self, struct item *const *items, size_t count, int64_t
         ends[i] = room ? ITEM_SPOOLED : ITEM_REFUSED;
         if (room)
             rows[n++] = (struct ald_spool_item){.num = item->num,
-                                                .at_ms = now_wall_ms,
+                                                .at_ms = now.wall_ms,
                                                 .provider = item->provider,
                                                 .proof = item->proof,
                                                 .bytes = item->bytes};
@@ -177,6 +179,10 @@ void drain_store(drain_t *self, struct item *const *items, size_t count, int64_t
         drain_trouble(self, rc);
     else if (n > 0)
         self->full = false;
+    for (size_t i = 0; i < count; i++)
+        if (ends[i] == ITEM_SPOOLED && items[i]->sent)
+            sent_add(&self->sent, items[i]->num, now.mono_ms,
+                     now.mono_ms + self->settings->gateway.resend_after_ms);
     free(rows);
 }
 
@@ -213,6 +219,7 @@ static void drain_from_start(drain_t *self)
 {
     self->after = 0;
     self->oversized_met = 0;
+    self->held_met = false;
 }
 
 void drain_acked(drain_t *self, const struct msg_ack *ack, int64_t now_mono_ms)
@@ -227,17 +234,19 @@ void drain_acked(drain_t *self, const struct msg_ack *ack, int64_t now_mono_ms)
         self->gone[self->gone_count++] = ack->num;
 }
 
-void drain_late(drain_t *self, uint64_t num, int64_t now_mono_ms)
+void drain_late(drain_t *self, uint64_t num, bool sent, int64_t now_mono_ms)
 {
     drain_landed(self, num);
-    if (!ald_courier_away(self->courier))
-        self->pause_until_ms = now_mono_ms + self->settings->gateway.resend_after_ms;
+    if (sent)
+        sent_add(&self->sent, num, now_mono_ms,
+                 now_mono_ms + self->settings->gateway.resend_after_ms);
+    self->pause_until_ms = now_mono_ms + DRAIN_AGAIN_MS;
     drain_from_start(self);
 }
 
-void drain_fresh(drain_t *self, int64_t now_wall_ms)
+void drain_fresh(drain_t *self)
 {
-    self->fresh_wall_ms = now_wall_ms;
+    sent_clear(&self->sent);
     self->pause_until_ms = 0;
     drain_from_start(self);
 }
@@ -278,17 +287,9 @@ static void drain_forget(drain_t *self)
 
 struct drain_walk {
     drain_t *self;
-    int64_t now_wall_ms;
+    int64_t now_mono_ms;
     size_t seen;
-    bool stopped; /* at an item whose time has not come */
 };
-
-/* May this item be sent to this run of the tracker? It may have been, before it was spooled. */
-static bool drain_may(const drain_t *self, int64_t at_ms, int64_t now_wall_ms)
-{
-    return at_ms <= self->fresh_wall_ms || at_ms > now_wall_ms ||
-           now_wall_ms - at_ms >= self->settings->gateway.resend_after_ms;
-}
 
 static bool drain_encode(drain_t *self, const struct ald_spool_item *item)
 {
@@ -328,14 +329,14 @@ static bool drain_send(void *context, const struct ald_spool_item *item)
 {
     struct drain_walk *walk = context;
     drain_t *self = walk->self;
-    if (!drain_may(self, item->at_ms, walk->now_wall_ms)) {
-        walk->stopped = true;
-        return false;
-    }
     if (self->under_way_count == DRAIN_ITEMS)
         return false;
     walk->seen++;
     self->after = item->num;
+    if (sent_holds(&self->sent, item->num, walk->now_mono_ms)) {
+        self->held_met = true;
+        return true;
+    }
     if (drain_is_under_way(self, item->num) || drain_is_gone(self, item->num) ||
         ald_courier_holds(self->courier, item->num))
         return true;
@@ -388,7 +389,7 @@ static void drain_tell_oversized(drain_t *self)
     self->oversized_met = 0;
 }
 
-void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms)
+void drain_turn(drain_t *self, int64_t now_mono_ms)
 {
     if (ald_spool_failed(self->spool)) {
         drain_reopen(self, now_mono_ms);
@@ -404,17 +405,16 @@ void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms)
         ald_courier_receiver(self->courier)[0] == '\0' ||
         self->under_way_count + self->gone_count >= DRAIN_ITEMS)
         return;
-    struct drain_walk walk = {.self = self, .now_wall_ms = now_wall_ms};
+    struct drain_walk walk = {.self = self, .now_mono_ms = now_mono_ms};
     enum ald_rc rc = ald_spool_peek(self->spool, self->after, DRAIN_ITEMS - self->under_way_count,
                                     DRAIN_BYTES, drain_send, &walk);
     if (rc != ALD_OK)
         drain_trouble(self, rc);
     drain_set_aside(self);
-    if (walk.seen == 0 && !walk.stopped)
+    if (walk.seen == 0) { /* the end: look again from the start */
         drain_tell_oversized(self);
-    if (walk.seen == 0) { /* the end, or nothing may be sent yet: look again from the start */
+        self->pause_until_ms = now_mono_ms + (self->held_met ? DRAIN_AGAIN_MS / 4 : DRAIN_AGAIN_MS);
         drain_from_start(self);
-        self->pause_until_ms = now_mono_ms + (walk.stopped ? DRAIN_AGAIN_MS / 4 : DRAIN_AGAIN_MS);
     }
 }
 

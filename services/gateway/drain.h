@@ -11,6 +11,7 @@
 #ifndef ALD_GATEWAY_DRAIN_H
 #define ALD_GATEWAY_DRAIN_H
 
+#include "common/base/clock.h"
 #include "common/config/profile.h"
 #include "common/config/settings.h"
 #include "common/net/courier.h"
@@ -33,18 +34,18 @@ ald_spool_t *drain_spool(drain_t *self);
 
 /* Store in one transaction; sets each item's end to ITEM_SPOOLED or ITEM_REFUSED by way of the
  * array ends, which has count places. */
-void drain_store(drain_t *self, struct item *const *items, size_t count, int64_t now_wall_ms,
+void drain_store(drain_t *self, struct item *const *items, size_t count, struct ald_now now,
                  enum item_end *ends);
 
 /* The tracker has decided on a number that may lie here, or wants it later. */
 void drain_acked(drain_t *self, const struct msg_ack *ack, int64_t now_mono_ms);
-/* A drained item got no answer in time; it stays. */
-void drain_late(drain_t *self, uint64_t num, int64_t now_mono_ms);
+/* A drained item got no answer in time; it stays. sent: it may have arrived. */
+void drain_late(drain_t *self, uint64_t num, bool sent, int64_t now_mono_ms);
 /* A run of the tracker not met before: all that lies here may be sent to it. */
-void drain_fresh(drain_t *self, int64_t now_wall_ms);
+void drain_fresh(drain_t *self);
 
 /* Forget what was acknowledged and send what may be sent. Often. */
-void drain_turn(drain_t *self, int64_t now_wall_ms, int64_t now_mono_ms);
+void drain_turn(drain_t *self, int64_t now_mono_ms);
 
 /* Age of the oldest item, 0 = empty. */
 int64_t drain_oldest_ms(const drain_t *self, int64_t now_wall_ms);

@@ -31,6 +31,7 @@ struct item {
     /* The post's own. */
     _Atomic int end; /* enum item_end */
     unsigned wave;
+    bool sent; /* before it was late */
     struct item *next;
 };
 

@@ -245,11 +245,11 @@ static void post_settled(void *arg, void *tag, const struct msg_ack *ack)
     post_end(self, tag, refused ? ITEM_REFUSED : ITEM_ACKNOWLEDGED);
 }
 
-static void post_late(void *arg, uint64_t num, void *tag)
+static void post_late(void *arg, uint64_t num, void *tag, bool sent)
 {
     post_t *self = arg;
     if (tag == drain_tag(self->drain)) {
-        drain_late(self->drain, num, ald_clock_now().mono_ms);
+        drain_late(self->drain, num, sent, ald_clock_now().mono_ms);
         return;
     }
     if (hints_owns(self->hints, tag)) {
@@ -262,7 +262,9 @@ static void post_late(void *arg, uint64_t num, void *tag)
         self->late = realloc(self->late, self->late_cap * sizeof self->late[0]);
         ALD_ASSERT(self->late);
     }
-    self->late[self->late_count++] = tag;
+    struct item *item = tag;
+    item->sent = sent;
+    self->late[self->late_count++] = item;
     if (self->late_count == 1)
         post_kick(self);
 }
@@ -290,13 +292,13 @@ static void post_tell_hints(post_t *self, struct ald_now now)
     ald_buf_free(&bytes);
 }
 
-static void post_spool(post_t *self, int64_t now_wall_ms)
+static void post_spool(post_t *self, struct ald_now now)
 {
     if (self->late_count == 0)
         return;
     enum item_end *ends = calloc(self->late_count, sizeof *ends);
     ALD_ASSERT(ends);
-    drain_store(self->drain, self->late, self->late_count, now_wall_ms, ends);
+    drain_store(self->drain, self->late, self->late_count, now, ends);
     for (size_t i = 0; i < self->late_count; i++)
         post_end(self, self->late[i], ends[i]);
     self->waiting -= self->late_count;
@@ -320,7 +322,7 @@ static void post_welcome(void *arg, const struct msg_welcome *welcome, bool fres
     post_t *self = arg;
     keyring_take(self->options.keyring, welcome->keys);
     if (fresh)
-        drain_fresh(self->drain, ald_clock_now().wall_ms);
+        drain_fresh(self->drain);
 }
 
 static void post_wake_all(post_t *self)
@@ -337,7 +339,7 @@ static void post_turn(post_t *self)
 {
     post_gather(self);
     ald_courier_flush(self->courier);
-    post_spool(self, ald_clock_now().wall_ms);
+    post_spool(self, ald_clock_now());
     post_wake_all(self);
     self->gathered = false;
     post_supply(self);
@@ -375,7 +377,7 @@ static int post_tick(zloop_t *loop, int timer, void *arg)
     (void)timer;
     post_t *self = arg;
     struct ald_now now = ald_clock_now();
-    drain_turn(self->drain, now.wall_ms, now.mono_ms);
+    drain_turn(self->drain, now.mono_ms);
     post_tell_hints(self, now);
     post_turn(self);
     return 0;

@@ -27,6 +27,7 @@ struct world {
     ald_sock_t *tracker;
     const char *disposition; /* what the tracker says; NULL: nothing */
     unsigned batches;
+    unsigned heard;   /* items, answered or not */
     unsigned spooled; /* items that were said to come out of the spool */
     uint64_t floor;   /* of the last batch */
     drain_t *drain;
@@ -62,6 +63,8 @@ static void tracker_batch(struct world *self, zmsg_t *batch, zmsg_t *answer)
     tracker_put(answer, &MSG_ACKS, &acks);
     self->batches++;
     self->floor = head.floor;
+    if (!self->disposition)
+        self->heard += (unsigned)zmsg_size(batch) - 1;
     for (zframe_t *f = zmsg_next(batch); f && self->disposition; f = zmsg_next(batch)) {
         assert_int_equal(ald_wire_decode(&MSG_CALLBACK, &item, ald_frame_span(f)), ALD_OK);
         assert_true(item.num >= head.floor);
@@ -299,14 +302,15 @@ static void test_an_unreadable_item_is_set_aside(void **state)
 /* bus.max_item was lowered: such an item waits, is counted, and is in nobody's way. */
 static bool oversized_is_told(void)
 {
-    return drain_oversized(w.drain) == 1;
+    struct ald_spool_stats stats;
+    drain_stats(w.drain, &stats);
+    return drain_oversized(w.drain) == 1 && stats.items == 1;
 }
 
 static void test_an_item_beyond_what_the_tracker_takes(void **state)
 {
     (void)state;
     unsigned ends[ITEM_FORGOTTEN + 1];
-    struct ald_spool_stats stats;
     static char body[2 << 20];
     memset(body, 'x', sizeof body);
     const struct msg_callback callback = {.num = post_number(w.post),
@@ -327,13 +331,16 @@ static void test_an_item_beyond_what_the_tracker_takes(void **state)
     work(2, 3, false, ends);
     tracker_open();
     loop_until(oversized_is_told);
-    drain_stats(w.drain, &stats);
-    assert_int_equal(stats.items, 1);
-    assert_int_equal(w.spooled, 6);
+    assert_true(w.spooled >= 6); /* on a slow machine some come a second time */
     assert_int_equal(ald_spool_remove(drain_spool(w.drain), &callback.num, 1), ALD_OK);
     loop_until(spool_is_empty);
     assert_int_equal(drain_oversized(w.drain), 0);
     ald_buf_free(&bytes);
+}
+
+static bool something_was_heard(void)
+{
+    return w.heard > 0;
 }
 
 static void test_silent_tracker(void **state)
@@ -345,9 +352,27 @@ static void test_silent_tracker(void **state)
     w.disposition = NULL;
     work(WORKERS, 1, false, ends);
     assert_int_equal(ends[ITEM_SPOOLED], WORKERS);
+    loop_until(something_was_heard);
     w.disposition = "applied";
     loop_until(spool_is_empty);
     assert_true(w.spooled > 0); /* on a slow machine some come a second time */
+}
+
+/* What was spooled while the tracker stood still, and had not been sent to it, goes as soon as the
+ * tracker answers again; what had been is answered without being sent twice. */
+static void test_a_tracker_that_stood_still(void **state)
+{
+    (void)state;
+    unsigned ends[ITEM_FORGOTTEN + 1];
+    w.settings.gateway.resend_after_ms = 3600000;
+    tracker_open();
+    loop_until(is_welcomed);
+    zloop_reader_end(w.loop, ald_sock_z(w.tracker));
+    work(WORKERS, 3, false, ends);
+    assert_int_equal(ends[ITEM_SPOOLED], WORKERS * 3);
+    (void)zloop_reader(w.loop, ald_sock_z(w.tracker), tracker_read, &w);
+    loop_until(spool_is_empty);
+    assert_in_range(w.spooled, 1, WORKERS * 3);
 }
 
 static void test_numbers_given_up_do_not_hold_the_floor(void **state)
@@ -395,6 +420,7 @@ int main(void)
         POST_TEST(test_an_unreadable_item_is_set_aside),
         POST_TEST(test_an_item_beyond_what_the_tracker_takes),
         POST_TEST(test_silent_tracker),
+        POST_TEST(test_a_tracker_that_stood_still),
         POST_TEST(test_numbers_given_up_do_not_hold_the_floor),
         POST_TEST(test_memory_is_bounded),
         POST_TEST(test_closed),

@@ -41,11 +41,12 @@ static void peer_settled(void *arg, void *tag, const struct msg_ack *ack)
     memcpy(self->settled[self->settled_count++].disposition, ack->disposition, ALD_WORD_MAX);
 }
 
-static void peer_late(void *arg, uint64_t num, void *tag)
+static void peer_late(void *arg, uint64_t num, void *tag, bool sent)
 {
     (void)tag;
     struct peer *self = arg;
     assert_true(self->late_count < PEER_SEEN_MAX);
+    self->late_sent[self->late_count] = sent;
     self->late[self->late_count++] = num;
 }
 

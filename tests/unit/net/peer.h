@@ -24,6 +24,7 @@ struct peer {
     } settled[PEER_SEEN_MAX];
     size_t settled_count;
     uint64_t late[PEER_SEEN_MAX];
+    bool late_sent[PEER_SEEN_MAX];
     size_t late_count;
     unsigned welcomes, fresh;
     uint64_t floor;       /* told in heads */
