@@ -237,7 +237,7 @@ static void feed_question(feed_t *self, zframe_t **who_p, struct ald_span bytes)
     bool waits = fetch.wait_ms > 0 &&
                  (kind == POSITION_NEW || kind == POSITION_AFTER ||
                   (kind == POSITION_ALL && vault->last_seq == 0)) &&
-                 after >= vault->last_seq;
+                 after == vault->last_seq; /* beyond it: refused at once, by the reader */
     struct feed_waiter *waiter = waits ? feed_wait(self, who_p, fetch.wait_ms) : NULL;
     if (waiter)
         waiter->fetch = fetch;

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+from support.bus import Channel
 from support.house import House, binary
 from support.settings import to_yaml
 from support.until import until
@@ -64,6 +65,10 @@ def test_a_position_beyond_the_head_is_refused_at_once(house):
     assert answer.status == 400
     tail = house.aldaba("tail", "--from", f"{lane}:{seq + 1000}", "--count", "1", timeout_s=SOON_S)
     assert tail.returncode == 1 and "beyond the head" in said(tail)
+    with Channel(house.run, "consume") as channel:  # also when it asks to wait for more
+        head = channel.ask("fetch", after=f"{lane}:{seq + 1000}", limit=1, bytes=1000,
+                           wait_ms=600000, timeout_s=SOON_S)[0]
+    assert head["rc"] == "invalid"
 
 
 @pytest.mark.parametrize("after", ["bad", "17", "0:", ":", "0:x", "-1:2"])
