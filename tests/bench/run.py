@@ -51,7 +51,8 @@ class Bench:
         self.next_id = 10**11  # provider ids of one length
         self.empty = Daemon("empty", [f"{args.bin}/tests/bench/empty_http", THREADS], self.folder)
         settings = {"store": {"data": os.path.join(self.folder, "data")},
-                    "gateway": {"threads": THREADS}, **args.settings}
+                    "gateway": {"threads": THREADS}, "tracker": {"max_open": 100000000},
+                    **args.settings}
         self.house = houses.House(pollers=0, settings=settings, profile=PATIENT)
         self.faults = []
 
