@@ -239,6 +239,7 @@ int desk_show(struct ctl *ctl, const struct args *args)
 
 struct desk_pile {
     size_t count;
+    size_t limit;
     char (*id)[DESK_ID_MAX];
 };
 
@@ -248,7 +249,7 @@ static bool desk_gather(void *context, struct ald_json letter)
     char outcome[33];
     if (strcmp(pick_word(letter, "/outcome", outcome, sizeof outcome), "outbox") == 0)
         return true; /* the dlq, which would do it, does not have it yet */
-    if (pile->count == DESK_ALL_MAX)
+    if (pile->count == pile->limit)
         return false;
     (void)pick_word(letter, "/id", pile->id[pile->count], DESK_ID_MAX);
     pile->count++;
@@ -294,7 +295,10 @@ static int desk_do_all(struct ctl *ctl, const struct desk_deed *deed)
 {
     char question[128];
     bool more;
-    struct desk_pile pile = {.id = calloc(DESK_ALL_MAX, DESK_ID_MAX)};
+    struct desk_pile pile = {.limit = DESK_ALL_MAX, .id = calloc(DESK_ALL_MAX, DESK_ID_MAX)};
+    uint64_t limit = args_has(ctl->args, ARG_LIMIT) ? ctl->args->number[ARG_LIMIT] : 0;
+    if (limit > 0 && limit < DESK_ALL_MAX)
+        pile.limit = (size_t)limit;
     ALD_ASSERT(pile.id != NULL);
     int code = desk_each(ctl, desk_gather, &pile, &more);
     (void)snprintf(question, sizeof question, "%s %s%zu dead letters?", deed->verb,

@@ -46,17 +46,28 @@ static void feed_print(struct ctl *ctl, struct ald_json event)
     ald_buf_put_byte(&ctl->out, '\n');
 }
 
+static void feed_say_gap(struct ald_json event)
+{
+    char before[SSE_ID_MAX];
+    char other[6];
+    (void)pick_word(event, "/before", before, sizeof before);
+    if (strcmp(pick_word(event, "/other_lane", other, sizeof other), "true") == 0)
+        ctl_say("The feed goes on in another lane, from %s: the store was set back or lost its "
+                "end. Results of the old lane may come again, or be gone.",
+                CTL_SAFE(before));
+    else
+        ctl_say("Results before %s are gone: they were older than what is kept.", CTL_SAFE(before));
+}
+
 static bool feed_event(void *context, const char *name, const char *id, struct ald_span data)
 {
     struct feed *self = context;
     struct ald_json event;
-    char before[SSE_ID_MAX];
     (void)id;
     if (ald_json_scan(data, &event, NULL) != ALD_OK || event.kind != ALD_JSON_OBJECT)
         return true;
     if (strcmp(name, "gap") == 0) {
-        ctl_say("Results before %s are gone: they were older than what is kept.",
-                CTL_SAFE(pick_word(event, "/before", before, sizeof before)));
+        feed_say_gap(event);
         return true;
     }
     if (strcmp(name, "result") != 0)

@@ -61,6 +61,25 @@ static void events_put_whole(struct ald_buf *out, const struct msg_event *event)
         events_one_line(out, (size_t)(at - out->data) + sizeof data - 1);
 }
 
+/* What lies before the first event of this page is not to be had; or the client read another feed:
+ * the store was set back, and this one goes on in a lane of its own. */
+static void events_gap(struct events_stream *self, zmsg_t *answer, const char *position)
+{
+    struct msg_event event;
+    char before[ALD_POSITION_MAX];
+    ald_text_cut(before, sizeof before, ald_span_str(position));
+    zframe_t *frame = zmsg_next(answer);
+    if (frame && api_read(frame, &MSG_EVENT, &event))
+        (void)snprintf(before, sizeof before, "%llu:%llu", (unsigned long long)event.lane,
+                       (unsigned long long)event.seq);
+    (void)zmsg_first(answer);
+    size_t lane = strcspn(before, ":") + 1;
+    bool other = strchr(self->ask.after, ':') && strncmp(self->ask.after, before, lane) != 0;
+    ald_buf_printf(&self->call->worker->out,
+                   "event: gap\ndata: {\"before\":\"%s\",\"other_lane\":%s}\n\n", before,
+                   other ? "true" : "false");
+}
+
 /* Write what a fetch gave. False: the stream is over. */
 static bool events_page(struct events_stream *self, zmsg_t *answer)
 {
@@ -70,7 +89,7 @@ static bool events_page(struct events_stream *self, zmsg_t *answer)
     if (!api_read(zmsg_first(answer), &MSG_EVENTS, &head) || strcmp(head.rc, "ok") != 0)
         return false;
     if (head.gap)
-        ald_buf_printf(out, "event: gap\ndata: {\"before\":\"%s\"}\n\n", head.position);
+        events_gap(self, answer, head.position);
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
         if (api_read(frame, &MSG_EVENT, &event))
             events_put_whole(out, &event);

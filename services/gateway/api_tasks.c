@@ -5,6 +5,7 @@
 #include "common/base/digest.h"
 #include "common/base/ident.h"
 #include "common/base/text.h"
+#include "proto/words.h"
 #include "services/gateway/api_call.h"
 #include "services/gateway/json_in.h"
 #include "services/gateway/json_view.h"
@@ -65,7 +66,7 @@ static void tasks_send(struct api_call *call, zmsg_t *answer, unsigned status)
 
 /* A command's answer about a task that was there already knows little of one that has ended: ask
  * for the whole task, and give the little when nobody answers. */
-static void tasks_send_whole(struct api_call *call, zmsg_t *answer)
+static void tasks_send_whole(struct api_call *call, zmsg_t *answer, unsigned status)
 {
     struct msg_task_view view;
     struct msg_get ask = {0};
@@ -77,8 +78,20 @@ static void tasks_send_whole(struct api_call *call, zmsg_t *answer)
                            &whole) == ALD_OK &&
                 tasks_view(whole, &view);
     }
-    tasks_send(call, asked ? whole : answer, 200);
+    tasks_send(call, asked ? whole : answer, status);
     zmsg_destroy(&whole);
+}
+
+/* A command did what was asked; a callback that had waited for it may have ended the task at once.
+ */
+static void tasks_send_done(struct api_call *call, zmsg_t *answer, unsigned status)
+{
+    struct msg_task_view view;
+    enum ald_state state = ALD_STATE_PENDING;
+    if (tasks_view(answer, &view) && ald_state_find(view.state, &state) && ald_state_ended(state))
+        tasks_send_whole(call, answer, status);
+    else
+        tasks_send(call, answer, status);
 }
 
 /* ---- POST /v1/tasks ---- */
@@ -147,9 +160,9 @@ void api_task_make(struct api_call *call)
     } else if (!api_read(zmsg_first(answer), &MSG_ANSWER, &head)) {
         api_refused(call, "io", "");
     } else if (strcmp(head.rc, "ok") == 0) {
-        tasks_send(call, answer, 202);
+        tasks_send_done(call, answer, 202);
     } else if (strcmp(head.rc, "exists") == 0) {
-        tasks_send_whole(call, answer);
+        tasks_send_whole(call, answer, 200);
     } else if (strcmp(head.rc, "conflict") == 0) {
         api_problem(call, 422,
                     head.detail[0] ? head.detail
@@ -239,7 +252,7 @@ void api_task_cancel(struct api_call *call)
     zmsg_t *answer = NULL;
     if (tasks_empty(call) && tasks_id(call, &ask.task) &&
         api_ask(call, ALD_CHANNEL_QUERY, &MSG_CANCEL, &ask, API_WAIT_MS, &head, &answer))
-        tasks_send_whole(call, answer); /* also when it had ended before */
+        tasks_send_whole(call, answer, 200); /* also when it had ended before */
     zmsg_destroy(&answer);
 }
 
@@ -250,9 +263,9 @@ static void tasks_send_attached(struct api_call *call, zmsg_t *answer,
     struct msg_task_view view;
     bool ended = strcmp(head->rc, "exists") == 0;
     if (!ended)
-        tasks_send(call, answer, 200);
+        tasks_send_done(call, answer, 200);
     else if (tasks_view(answer, &view) && strcmp(view.provider_id, provider_id) == 0)
-        tasks_send_whole(call, answer);
+        tasks_send_whole(call, answer, 200);
     else
         api_refused(call, head->rc, head->detail);
 }

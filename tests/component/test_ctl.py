@@ -251,6 +251,14 @@ def test_tail_in_lines_and_gaps(gateway):
     assert "0:5" in answer.stderr and "gone" in answer.stderr
 
 
+def test_tail_tells_another_lane_from_a_gap(gateway):
+    gateway.plan("GET", "/v1/events", (
+        200, b"event: gap\ndata: {\"before\":\"7:1\",\"other_lane\":true}\n\n" +
+        sse(("7:1", event_of(1))), "text/event-stream"))
+    answer = run("tail", "--from", "0:5", "--count", "1", "--url", gateway.url)
+    assert "another lane, from 7:1" in answer.stderr and "older than" not in answer.stderr
+
+
 @pytest.mark.parametrize("option", ["--from", "--after"])
 def test_tail_begins_after_a_position(gateway, option):
     gateway.plan("GET", "/v1/events", (200, sse(("0:6", event_of(6))), "text/event-stream"))
@@ -378,6 +386,16 @@ def test_all_letters_that_the_filters_leave(gateway):
     dropped = [one["path"] for one in gateway.asked if one["method"] == "DELETE"]
     assert len(dropped) == 3 and answer.returncode == 1 and "closed" in answer.stderr
     assert answer.stdout.count("dropped:") == 2
+
+
+def test_a_limit_bounds_what_is_dropped(gateway):
+    others = [{**LETTER, "id": f"01J000000000000000000000{n:02}"} for n in range(3)]
+    gateway.plan("GET", "/v1/dead-letters", (200, {"letters": others, "cursor": ""}))
+    for letter in others:
+        gateway.plan("DELETE", f"/v1/dead-letters/{letter['id']}", (200, letter))
+    answer = run("dlq", "drop", "all", "--limit", "2", "--yes", "--url", gateway.url)
+    dropped = [one["path"] for one in gateway.asked if one["method"] == "DELETE"]
+    assert answer.returncode == 0 and len(dropped) == 2
 
 
 def test_backup_gets_a_path_from_the_root(gateway, tmp_path):

@@ -71,6 +71,14 @@ def test_a_position_beyond_the_head_is_refused_at_once(house):
     assert head["rc"] == "invalid"
 
 
+def test_a_position_of_another_lane_is_told_where_this_one_begins(house):
+    finish(house)
+    first = house.events()[0]
+    tail = house.aldaba("tail", "--from", "987654:3", "--count", "1", timeout_s=SOON_S)
+    assert f"another lane, from {first['lane']}:{first['seq']}:" in said(tail)
+    assert tail.returncode == 0 and tail.stdout.startswith(f"{first['lane']}:{first['seq']} ")
+
+
 @pytest.mark.parametrize("after", ["bad", "17", "0:", ":", "0:x", "-1:2"])
 def test_what_is_no_position_is_told_how_one_looks(house, after):
     status, detail = problem(house, f"/v1/events?after={after}")

@@ -86,6 +86,7 @@ def test_callback_before_the_registration_is_parked(house):
     knock(house, provider_id, "early-bird")
     assert arrivals(house)["parked"] == before["parked"] + 1
     task = house.register(provider_id)
+    assert (task["state"], task["result"]) == ("done", "early-bird"), "the answer itself has it"
     assert only_event(house, task["id"])["result"] == b"early-bird"
     assert arrivals(house)["parked"] == before["parked"]
 
@@ -103,7 +104,8 @@ def test_callback_overtakes_the_attachment_of_a_bare_form(house):
     task = house.reserve()
     provider_id = fresh(house)
     knock(house, provider_id, "parked, then attached")
-    house.attach(task["id"], provider_id)
+    attached = house.attach(task["id"], provider_id)
+    assert (attached["state"], attached["result"]) == ("done", "parked, then attached")
     assert only_event(house, task["id"])["result"] == b"parked, then attached"
 
 
