@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "common/config/fit.h"
 #include "common/net/control.h"
 
 enum {
@@ -105,8 +106,7 @@ static bool service_configure(ald_service_t *self, const struct service_argument
         bool secrets = self->ops->secrets && !arguments->check;
         ok = ald_profiles_load(self->settings.providers, secrets, &errors, &self->profiles) ==
                  ALD_OK &&
-             ald_profiles_fit(self->profiles, self->settings.providers,
-                              self->settings.bus.max_item_bytes, &errors);
+             ald_settings_fit(&self->settings, self->profiles, &errors);
         if (!ok) {
             ald_profiles_destroy(&self->profiles);
             ald_settings_free(&self->settings);

@@ -8,24 +8,11 @@
 #include <jansson.h>
 
 #include "common/base/text.h"
-#include "common/config/profile.h"
+#include "common/config/fit.h"
 #include "proto/token.h"
 #include "services/ctl/commands.h"
 
 enum { LOCAL_PRINT_MAX = 4 << 20 };
-
-/* Callbacks for a provider that nobody described would all be refused. */
-static void local_check_default(const struct ald_settings *settings, const ald_profiles_t *profiles,
-                                struct ald_errors *errors)
-{
-    static const char key[] = "gateway.default_provider";
-    const char *name = settings->gateway.default_provider;
-    const struct ald_node nowhere = {.file = settings->file};
-    const struct ald_node *at = ald_settings_node(settings, key);
-    if (name[0] != '\0' && ald_profiles_find(profiles, name) == NULL)
-        ald_errors_add(errors, at != NULL ? at : &nowhere,
-                       "%s is \"%s\", and there is no such provider.", key, name);
-}
 
 /* Profiles without their secrets: whoever checks need not have them. */
 static int local_check_profiles(const struct ald_settings *settings, size_t *count)
@@ -35,9 +22,7 @@ static int local_check_profiles(const struct ald_settings *settings, size_t *cou
     ald_errors_init(&errors);
     if (ald_profiles_load(settings->providers, false, &errors, &profiles) == ALD_OK) {
         *count = ald_profiles_count(profiles);
-        (void)!ald_profiles_fit(profiles, settings->providers, settings->bus.max_item_bytes,
-                                &errors);
-        local_check_default(settings, profiles, &errors);
+        (void)!ald_settings_fit(settings, profiles, &errors);
     }
     int code = ctl_settings_wrong(&errors);
     ald_profiles_destroy(&profiles);

@@ -41,12 +41,7 @@ static const struct api_route {
     {"GET", "/metrics", api_metrics, API_ASKS},
 };
 
-static bool api_loopback(const char *listen)
-{
-    return strncmp(listen, "127.", 4) == 0;
-}
-
-enum ald_rc api_init(struct api *self, const struct ald_settings *settings, struct ald_err *err)
+void api_init(struct api *self, const struct ald_settings *settings)
 {
     self->settings = settings;
     self->token_count = settings->gateway.tokens.count;
@@ -54,12 +49,6 @@ enum ald_rc api_init(struct api *self, const struct ald_settings *settings, stru
         ald_sha256(ald_span_str(settings->gateway.tokens.item[i]), self->tokens[i]);
     (void)snprintf(self->retry, sizeof self->retry, "Retry-After: %lld\r\n",
                    (long long)((settings->gateway.retry_after_ms + 999) / 1000));
-    if (self->token_count == 0 && !api_loopback(settings->gateway.private))
-        return ald_err_set(err, ALD_INVALID,
-                           "gateway.private: %s is not a loopback address, and without "
-                           "gateway.tokens anybody could use the API",
-                           settings->gateway.private);
-    return ALD_OK;
 }
 
 void *api_worker_new(void *self)

@@ -34,9 +34,8 @@ struct api {
     _Atomic int64_t spool_oversized; /* the tracker takes none of that size */
 };
 
-/* Fill what follows from the settings. ALD_INVALID: the listener would be open to strangers. */
-ALD_NODISCARD enum ald_rc api_init(struct api *self, const struct ald_settings *settings,
-                                   struct ald_err *err);
+/* Fill what follows from the settings. */
+void api_init(struct api *self, const struct ald_settings *settings);
 
 /* For struct http_options; self is a struct api. */
 void *api_worker_new(void *self);

@@ -140,8 +140,7 @@ static enum ald_rc gateway_open(gateway_t *self, struct ald_err *err)
     (void)snprintf(keys, sizeof keys, "%s/callback.keys", settings->gateway.spool);
     gateway_miss_spool(settings->gateway.spool, keys);
     enum ald_rc rc = peer_rules_load(&settings->gateway.trusted_proxies, &self->peers, err);
-    if (rc == ALD_OK)
-        rc = api_init(&self->api, settings, err);
+    api_init(&self->api, settings);
     if (rc == ALD_OK)
         rc = drain_new(settings, ald_service_profiles(self->service), &self->drain, err);
     if (rc != ALD_OK)

@@ -191,6 +191,21 @@ def test_all_that_is_wrong_with_settings_is_said_at_once(tmp_path):
     assert lines[3] == "aldaba: 3 errors in the settings: mend what is named above."
 
 
+def test_settings_that_do_not_fit_each_other(tmp_path):
+    """The check refuses what a daemon refuses, and the other way round."""
+    (tmp_path / "aldaba.yaml").write_text(
+        "gateway:\n  public: 127.0.0.1:7780\n  private: 0.0.0.0:7780\n"
+        "  public_url: cb.example.org\n  default_provider: nope\n")
+    for command in (["aldaba", "config", "check"], ["aldaba-tracker"], ["aldaba-gateway"]):
+        done = subprocess.run([binary(command[0]), *command[1:], "--config", "aldaba.yaml"],
+                              check=False, cwd=tmp_path, capture_output=True, text=True,
+                              timeout=SOON_S)
+        assert done.returncode == 78, (command, done)
+        for place, what in (("5:3", "no such provider"), ("3:3", "a port of its own"),
+                            ("3:3", "not a loopback address"), ("4:3", "which is no URL")):
+            assert re.search(f"aldaba.yaml:{place}: .*{what}", done.stderr), (command, done)
+
+
 def test_what_depends_on_providers_is_said_with_its_place(tmp_path):
     done = check(tmp_path, "gateway: {default_provider: two}\nproviders:\n"
                            "  one: {family: inphp, poll: none, callback: {max_body: 100MiB}}\n")

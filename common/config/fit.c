@@ -1,0 +1,69 @@
+#include "common/config/fit.h"
+
+#include <string.h>
+
+#include "common/config/address.h"
+
+static void fit_wrong(const struct ald_settings *settings, const char *key,
+                      struct ald_errors *errors, const char *what, const char *value)
+{
+    const struct ald_node nowhere = {.file = settings->file};
+    const struct ald_node *at = ald_settings_node(settings, key);
+    ald_errors_add(errors, at != NULL ? at : &nowhere, "%s is \"%s\", %s", key, value, what);
+}
+
+/* Callbacks for a provider that nobody described would all be refused. */
+static void fit_default(const struct ald_settings *settings, const ald_profiles_t *profiles,
+                        struct ald_errors *errors)
+{
+    const char *name = settings->gateway.default_provider;
+    if (name[0] != '\0' && ald_profiles_find(profiles, name) == NULL)
+        fit_wrong(settings, "gateway.default_provider", errors, "and there is no such provider.",
+                  name);
+}
+
+static void fit_listeners(const struct ald_settings *settings, struct ald_errors *errors)
+{
+    struct sockaddr_in public;
+    struct sockaddr_in private;
+    if (ald_address_parse(settings->gateway.public, &public) != ALD_OK ||
+        ald_address_parse(settings->gateway.private, &private) != ALD_OK)
+        return;
+    bool meet = public.sin_addr.s_addr == private.sin_addr.s_addr ||
+                public.sin_addr.s_addr == INADDR_ANY || private.sin_addr.s_addr == INADDR_ANY;
+    if (public.sin_port != 0 && public.sin_port == private.sin_port && meet)
+        fit_wrong(settings, "gateway.private", errors,
+                  "and gateway.public listens there: give it a port of its own.",
+                  settings->gateway.private);
+}
+
+static void fit_private(const struct ald_settings *settings, struct ald_errors *errors)
+{
+    const char *listen = settings->gateway.private;
+    if (settings->gateway.tokens.count == 0 && strncmp(listen, "127.", 4) != 0)
+        fit_wrong(settings, "gateway.private", errors,
+                  "which is not a loopback address, and without gateway.tokens anybody could use "
+                  "the API.",
+                  listen);
+}
+
+/* Providers get it as the beginning of a URL. */
+static void fit_public_url(const struct ald_settings *settings, struct ald_errors *errors)
+{
+    const char *url = settings->gateway.public_url;
+    if (url[0] != '\0' && strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        fit_wrong(settings, "gateway.public_url", errors,
+                  "which is no URL: it begins with https:// or http://.", url);
+}
+
+bool ald_settings_fit(const struct ald_settings *settings, const ald_profiles_t *profiles,
+                      struct ald_errors *errors)
+{
+    size_t before = errors->count;
+    (void)!ald_profiles_fit(profiles, settings->providers, settings->bus.max_item_bytes, errors);
+    fit_default(settings, profiles, errors);
+    fit_listeners(settings, errors);
+    fit_private(settings, errors);
+    fit_public_url(settings, errors);
+    return errors->count == before;
+}
