@@ -57,6 +57,7 @@ class Neighbour:
     def __init__(self, run, channel):
         self.ending = threading.Event()
         self.paused = threading.Event()
+        self.still = threading.Event()
         self.socket = zmq.Context.instance().socket(zmq.ROUTER)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.bind(f"ipc://{run}/{channel}")
@@ -70,7 +71,17 @@ class Neighbour:
                 for answer in self.hear(frames):
                     self.socket.send_multipart([who, *answer])
             elif self.paused.is_set():
+                self.still.set()
                 self.ending.wait(0.005)
+
+    def pause(self):
+        """From its return on nothing is heard."""
+        self.still.clear()
+        self.paused.set()
+        assert self.still.wait(SOON_S)
+
+    def resume(self):
+        self.paused.clear()
 
     def hear(self, frames):
         raise NotImplementedError
@@ -440,10 +451,10 @@ def test_killed_with_a_spool_and_started_without_tracker():
 
 def test_late_acknowledgement_takes_it_out_of_the_spool():
     with welcomed(gateway={"ack_min": "50ms", "ack_max": "100ms"}) as (gate, tracker):
-        tracker.paused.set()
+        tracker.pause()
         assert gate.public.get(url(1)).status == 200
         gate.until_spooled(1)
-        tracker.paused.clear()
+        tracker.resume()
         gate.until_spooled(0)
         assert tracker.tasks() == [1]  # and it was not sent twice
 
@@ -574,14 +585,14 @@ def test_sigterm_drains_the_spool_or_says_where_it_lies():
 
 def test_sigterm_answers_what_is_under_way():
     with welcomed(gateway={"ack_min": "700ms"}) as (gate, tracker):
-        tracker.paused.set()
+        tracker.pause()
         statuses = []
         thread = threading.Thread(
             target=lambda: statuses.append(gate.public.get(url(1)).status), daemon=True)
         thread.start()
         until(lambda: gate.metrics_of("aldaba_gateway_under_way").get("") == 1, SOON_S, "no item")
         gate.daemon.send(signal.SIGTERM)
-        tracker.paused.clear()
+        tracker.resume()
         thread.join(SOON_S)
         assert statuses == [200]
         assert gate.daemon.wait() == 0
@@ -1073,7 +1084,7 @@ def test_many_at_once_without_growth():
 
 def test_silence_of_the_tracker_never_shows_to_the_provider():
     with welcomed() as (gate, tracker):
-        tracker.paused.set()
+        tracker.pause()
         begun = time.monotonic()
         assert gate.public.get(url(1)).status == 200
         assert time.monotonic() - begun < 2
@@ -1081,5 +1092,5 @@ def test_silence_of_the_tracker_never_shows_to_the_provider():
         begun = time.monotonic()
         assert gate.public.get(url(2)).status == 200
         assert time.monotonic() - begun < 0.5
-        tracker.paused.clear()
+        tracker.resume()
         stays(lambda: gate.public.get(url(3)).status == 200, 0.3, "refuses when it is back")
