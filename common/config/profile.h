@@ -17,6 +17,7 @@
 #include "common/base/guard.h"
 #include "common/base/rc.h"
 #include "common/base/span.h"
+#include "common/config/budget.h"
 #include "common/config/yaml.h"
 
 enum { ALD_CIDR_MAX = 16, ALD_URL_MAX = 1024 };
@@ -95,6 +96,8 @@ struct ald_profile {
     char verification_content[257];
     unsigned quota_count; /* unproven arrivals kept */
     uint64_t quota_bytes;
+
+    struct ald_budgets budgets;
 };
 
 /* One message to judge. Absent parts are empty; http 0 means 200. Text is not decoded yet. */

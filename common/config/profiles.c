@@ -224,11 +224,12 @@ static bool profile_never_polls(const struct ald_node *node)
 static void profile_load(const struct ald_node *node, bool resolve_secrets,
                          struct ald_errors *errors, struct ald_profile *out)
 {
-    static const char *const no_poll[] = {"poll", NULL};
+    static const char *const apart[] = {"budgets", NULL};
+    static const char *const no_poll[] = {"budgets", "poll", NULL};
     bool never_polls = profile_never_polls(node);
     const struct ald_setting_table table = {.rows = PROFILE_ROWS,
                                             .count = ALD_COUNT(PROFILE_ROWS),
-                                            .foreign = never_polls ? no_poll : NULL,
+                                            .foreign = never_polls ? no_poll : apart,
                                             .unresolved = !resolve_secrets};
     struct profile_form form = {0};
     size_t before = errors->count;
@@ -242,6 +243,7 @@ static void profile_load(const struct ald_node *node, bool resolve_secrets,
     profile_check_file(node, &form, errors);
     profile_take(node, &form, out);
     profile_take_ips(&form.source_ips, out);
+    ald_budgets_read(node, errors, &out->budgets);
 }
 
 enum ald_rc ald_profiles_load(const struct ald_node *providers, bool resolve_secrets,
@@ -298,8 +300,8 @@ bool ald_profiles_fit(const ald_profiles_t *self, const struct ald_node *provide
 
 static void profile_print(const struct ald_node *node, struct ald_buf *out)
 {
-    static const char *const skipped[] = {"profile", NULL};
-    static const char *const no_poll[] = {"profile", "poll", NULL};
+    static const char *const skipped[] = {"budgets", "profile", NULL};
+    static const char *const no_poll[] = {"budgets", "profile", "poll", NULL};
     bool never_polls = profile_never_polls(node);
     const struct ald_setting_table table = {.rows = PROFILE_ROWS,
                                             .count = ALD_COUNT(PROFILE_ROWS),
@@ -310,6 +312,8 @@ static void profile_print(const struct ald_node *node, struct ald_buf *out)
     ald_errors_init(&unsaid);
     ald_setting_defaults(&table, &form);
     ald_setting_take_tree(&table, node, &unsaid, &form);
+    struct ald_budgets budgets;
+    ald_budgets_read(node, &unsaid, &budgets);
     ald_errors_free(&unsaid);
     if (ald_node_at(node, "secrets.key") != NULL)
         form.key[0] = '?'; /* there is one: it is printed as a mask */
@@ -317,6 +321,7 @@ static void profile_print(const struct ald_node *node, struct ald_buf *out)
     ald_setting_print(&table, &form, 4, out);
     if (never_polls)
         ald_buf_put_str(out, "    poll: none\n");
+    ald_budgets_print(&budgets, 4, out);
 }
 
 void ald_profiles_print(const struct ald_node *providers, struct ald_buf *out)
