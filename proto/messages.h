@@ -20,6 +20,7 @@
 #include "proto/msg_feed.h"
 #include "proto/msg_jobs.h"
 #include "proto/msg_limits.h"
+#include "proto/msg_providers.h"
 #include "proto/msg_query.h"
 #include "proto/wire.h"
 

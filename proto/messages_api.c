@@ -114,6 +114,51 @@ static const struct ald_field figure_fields[] = {
 };
 const struct ald_schema MSG_FIGURE = SCHEMA("figure", 1, msg_figure, figure_fields);
 
+static const struct ald_field providers_fields[] = {
+    U64(msg_providers, req, REQUIRED),
+    TEXT(msg_providers, provider, OPTIONAL),
+};
+const struct ald_schema MSG_PROVIDERS = SCHEMA("providers", 1, msg_providers, providers_fields);
+
+static const struct ald_field provider_ref_fields[] = {
+    U64(msg_provider_ref, req, REQUIRED),
+    TEXT(msg_provider_ref, provider, REQUIRED),
+    TEXT(msg_provider_ref, by, OPTIONAL),
+};
+const struct ald_schema MSG_PROVIDER_PAUSE =
+    SCHEMA("provider.pause", 1, msg_provider_ref, provider_ref_fields);
+
+const struct ald_schema MSG_PROVIDER_RESUME =
+    SCHEMA("provider.resume", 1, msg_provider_ref, provider_ref_fields);
+
+static const struct ald_field provider_view_fields[] = {
+    TEXT(msg_provider_view, provider, REQUIRED),
+    BOOL(msg_provider_view, paused, OPTIONAL),
+    TEXT(msg_provider_view, breaker, OPTIONAL),
+    I64(msg_provider_view, open_until_at_ms, OPTIONAL),
+    U64(msg_provider_view, troubles, OPTIONAL),
+    I64(msg_provider_view, blocked_until_at_ms, OPTIONAL),
+    TEXT(msg_provider_view, blocked_why, OPTIONAL),
+    U64(msg_provider_view, open, OPTIONAL),
+    U64(msg_provider_view, queued, OPTIONAL),
+    U64(msg_provider_view, polling, OPTIONAL),
+    I64(msg_provider_view, oldest_due_at_ms, OPTIONAL),
+};
+const struct ald_schema MSG_PROVIDER_VIEW =
+    SCHEMA("provider", 1, msg_provider_view, provider_view_fields);
+
+static const struct ald_field budget_fields[] = {
+    TEXT(msg_budget, provider, REQUIRED),
+    TEXT(msg_budget, name, REQUIRED),
+    I64(msg_budget, used, OPTIONAL),
+    I64(msg_budget, limit, OPTIONAL),
+    I64(msg_budget, hinted, OPTIONAL),
+    I64(msg_budget, hinted_limit, OPTIONAL),
+    I64(msg_budget, per_ms, OPTIONAL),
+    I64(msg_budget, min_gap_ms, OPTIONAL),
+};
+const struct ald_schema MSG_BUDGET = SCHEMA("budget", 1, msg_budget, budget_fields);
+
 static const struct ald_field fetch_fields[] = {
     U64(msg_fetch, req, REQUIRED),
     TEXT(msg_fetch, after, OPTIONAL),

@@ -13,6 +13,8 @@ command_fn task_submit, task_reserve, task_register, task_attach, task_show, tas
 command_fn feed_tail;
 /* desk.c */
 command_fn desk_list, desk_show, desk_replay, desk_drop;
+/* provider_desk.c */
+command_fn provider_status, provider_pause, provider_resume;
 /* status.c */
 command_fn status_show;
 /* health.c */

@@ -38,6 +38,7 @@ api_route_fn api_task_make, api_task_show, api_task_result, api_task_list, api_t
     api_task_attach;
 api_route_fn api_events;
 api_route_fn api_letter_list, api_letter_show, api_letter_replay, api_letter_drop;
+api_route_fn api_provider_list, api_provider_pause, api_provider_resume;
 api_route_fn api_status, api_audit, api_backup;
 api_route_fn api_alive, api_ready, api_metrics;
 

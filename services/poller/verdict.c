@@ -47,6 +47,7 @@ void verdict_make_unsent(const char *error, struct msg_outcome *out)
     out->left = false;
     out->answered = false;
     verdict_unknown(error, out);
+    snprintf(out->then, sizeof out->then, "%s", ald_then_name(ALD_THEN_IGNORE));
 }
 
 static void verdict_judge(const struct ald_profile *profile, const struct fetch_answer *answer,

@@ -30,7 +30,8 @@ void verdict_room_free(struct verdict_room *room);
 void verdict_make(const struct ald_profile *profile, const struct fetch_answer *answer,
                   struct verdict_room *room, struct msg_outcome *out);
 
-/* The same for a poll that was never begun; error says why. */
+/* The same for a poll that was never begun, so it says nothing of the provider: `ignore`. error
+ * says why. */
 void verdict_make_unsent(const char *error, struct msg_outcome *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include "common/base/text.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/ending.h"
+#include "services/tracker/keep_budgets.h"
 #include "services/tracker/vault_letters.h"
 
 /* Everything about one message on its way to a decision. */
@@ -105,8 +106,10 @@ static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bo
     if (!act->open)
         return;
     if (act->decision.fill_id &&
-        pending_attach(self->pending, act->open, act->verdict.id, now.run_ms) == ALD_OK)
+        pending_attach(self->pending, act->open, act->verdict.id, now.run_ms) == ALD_OK) {
         vault_task_attach(&self->vault, act->open->id, act->message->provider, act->verdict.id);
+        keep_given(self, act->open->account->profile);
+    }
     if (act->decision.hint)
         (void)pending_hint(self->pending, act->open, now.run_ms);
     if (!act->decision.ends) {

@@ -9,6 +9,15 @@
 
 enum { POLL_CONFIG_HOLD_MS = 60000, POLL_ALERT_AFTER = 5 };
 
+/* An account at fault: its tasks wait, they do not fail. */
+static void poll_block(struct ald_verdict *verdict)
+{
+    if (verdict->cls != ALD_CLASS_CONFIG || verdict->scope == ALD_SCOPE_TASK)
+        return;
+    verdict->block = true;
+    verdict->wait_ms = verdict->wait_ms > 0 ? verdict->wait_ms : POLL_CONFIG_HOLD_MS;
+}
+
 /* The verdict that the poller reached, back from its words. */
 static void poll_verdict(const struct msg_outcome *outcome, struct ald_verdict *out)
 {
@@ -24,6 +33,17 @@ static void poll_verdict(const struct msg_outcome *outcome, struct ald_verdict *
     if (!ald_scope_find(outcome->scope, &out->scope))
         out->scope = ALD_SCOPE_TASK;
     ald_text_cut(out->code, sizeof out->code, ald_span_str(outcome->code));
+    poll_block(out);
+}
+
+/* What it says of the provider. A new code is a word all the same. */
+static enum budget_sign poll_sign(const struct msg_outcome *outcome,
+                                  const struct ald_verdict *verdict)
+{
+    if (outcome->answered)
+        return verdict->then == ALD_THEN_UNKNOWN ? BUDGET_TROUBLE : BUDGET_SANE;
+    bool begun = outcome->left || verdict->then != ALD_THEN_IGNORE;
+    return begun ? BUDGET_TROUBLE : BUDGET_NOTHING;
 }
 
 static bool poll_lost(const struct tracker *self, const struct pending_task *task,
@@ -43,7 +63,7 @@ static bool poll_sense(const struct msg_outcome *outcome, const struct ald_verdi
 }
 
 static void poll_note(struct tracker *self, const struct msg_outcome *outcome, bool sense,
-                      bool hinted)
+                      const char *what)
 {
     struct ald_buf text;
     ald_buf_init(&text, 4096);
@@ -60,9 +80,26 @@ static void poll_note(struct tracker *self, const struct msg_outcome *outcome, b
     }
     char line[ALD_TEXT_MAX];
     ald_text_cut(line, sizeof line, ald_buf_span(&text));
-    const char *what = !outcome->left ? "poll.unsent" : hinted ? "poll.hinted" : "poll";
     vault_note(&self->vault, outcome->task, outcome->at_ms, what, line);
     ald_buf_free(&text);
+}
+
+/* Say it when the breaker of an account moves. */
+static void poll_breaker(const struct pending_account *account, enum budget_breaker before)
+{
+    const struct budget *budget = &account->budget;
+    bool open = budget->breaker != BREAKER_CLOSED;
+    if (open != (before != BREAKER_CLOSED))
+        ald_log(ALD_WARN, open ? "breaker.open" : "breaker.closed", "provider=%s troubles=%u",
+                account->profile->name, budget->troubles);
+}
+
+static void poll_told(struct tracker *self, struct pending_account *account, uint64_t lease,
+                      enum budget_sign sign)
+{
+    enum budget_breaker before = account->budget.breaker;
+    (void)budget_told(&account->budget, lease, sign, tracker_now(self).run_ms);
+    poll_breaker(account, before);
 }
 
 static void poll_goes_on(struct tracker *self, struct pending_task *task,
@@ -73,18 +110,18 @@ static void poll_goes_on(struct tracker *self, struct pending_task *task,
                                 .answered = outcome->answered,
                                 .sense = poll_sense(outcome, verdict),
                                 .block = verdict->block,
-                                .wait_ms = verdict->wait_ms};
-    if (verdict->cls == ALD_CLASS_CONFIG && verdict->scope != ALD_SCOPE_TASK) {
-        poll.block = true; /* the account is at fault: its tasks wait, they do not fail */
-        poll.wait_ms = poll.wait_ms > 0 ? poll.wait_ms : POLL_CONFIG_HOLD_MS;
-    }
+                                .wait_ms = verdict->wait_ms,
+                                .sign = poll_sign(outcome, verdict),
+                                .code = verdict->code};
     if (poll.block)
         ald_log(ALD_WARN, "account.blocked", "provider=%s code=%s wait_ms=%" PRId64,
                 task->account->profile->name, ALD_Q(outcome->code), poll.wait_ms);
+    enum budget_breaker before = task->account->budget.breaker;
     pending_polled(self->pending, task, &poll, tracker_now(self).run_ms);
+    poll_breaker(task->account, before);
     if (poll.block)
         vault_block_set(&self->vault, task->account->profile->name,
-                        task->account->blocked_until_ms);
+                        task->account->budget.blocked_until_ms);
     if (task->failures == POLL_ALERT_AFTER)
         ald_log(ALD_WARN, "poll.senseless",
                 "provider=%s task=%" PRIu64 " polls=%u http=%" PRIu64
@@ -102,12 +139,17 @@ static bool poll_apply(struct tracker *self, struct pending_task *task,
     bool ends =
         outcome->answered && (arrival_end(&verdict, &state) || poll_lost(self, task, &verdict));
     bool hinted = task->hinted && task->lease == outcome->lease;
-    poll_note(self, outcome, ends || poll_sense(outcome, &verdict), hinted);
+    const char *what = !outcome->left  ? "poll.unsent"
+                       : hinted        ? "poll.hinted"
+                       : verdict.block ? "poll.blocked"
+                                       : "poll";
+    poll_note(self, outcome, ends || poll_sense(outcome, &verdict), what);
     books_add(&self->vault.books, BOOK_POLLS, outcome->answered);
     if (!ends) {
         poll_goes_on(self, task, outcome, &verdict);
         return false;
     }
+    poll_told(self, task->account, outcome->lease, BUDGET_SANE);
     struct ending ending = {.state = state,
                             .source = ALD_SOURCE_POLL,
                             .code = verdict.code,

@@ -5,6 +5,7 @@
 #include "common/base/text.h"
 #include "services/tracker/acts.h"
 #include "services/tracker/ending.h"
+#include "services/tracker/keep_budgets.h"
 #include "services/tracker/vault_letters.h"
 
 static void command_say(struct msg_answer *answer, const char *rc, const char *detail)
@@ -105,8 +106,10 @@ static void command_make(struct tracker *self, const struct msg_register *ask,
                                   .stale_after_ms = row.stale_after_ms,
                                   .give_up_after_ms = row.give_up_after_ms};
     vault_task_add(&self->vault, &row);
-    if (ask->provider_id[0] != '\0')
+    if (ask->provider_id[0] != '\0') {
         vault_task_attach(&self->vault, id, profile->name, ask->provider_id);
+        keep_given(self, profile);
+    }
     if (ask->key[0] != '\0')
         vault_key_add(&self->vault, ask->key, id, ask->digest, now.wall_ms);
     ALD_ASSERT(pending_add(self->pending, &facts) == ALD_OK);
@@ -185,6 +188,7 @@ void command_attach(struct tracker *self, const struct msg_attach *ask, struct m
     }
     if (!same) {
         vault_task_attach(&self->vault, task->id, provider, ask->provider_id);
+        keep_given(self, task->account->profile);
         vault_note(&self->vault, task->id, tracker_now(self).wall_ms, "attached", ask->provider_id);
         act_unpark(self, task->id);
     }

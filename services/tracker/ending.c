@@ -37,7 +37,7 @@ void ending_apply(struct tracker *self, struct pending_task **task_p, const stru
     ald_log(ALD_DEBUG, "task.ended", "provider=%s task=%" PRIu64 " state=%s source=%s seq=%" PRIu64,
             profile->name, task->id, ald_state_name(ending->state), ald_source_name(ending->source),
             result.seq);
-    pending_end(self->pending, task_p);
+    pending_end(self->pending, task_p, tracker_now(self).run_ms);
 }
 
 void ending_letter(struct tracker *self, const struct ending_letter *letter, char out[ALD_ULID_MAX])

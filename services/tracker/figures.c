@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/jobs.h"
+#include "services/tracker/providers.h"
 #include "services/tracker/vault_letters.h"
 
 static struct ald_metric figures_open = {.kind = ALD_GAUGE,
@@ -96,7 +97,7 @@ static void figures_providers(const struct tracker *self, zmsg_t *to)
         figure(to, "provider", name, (int64_t)account->open);
         (void)snprintf(name, sizeof name, "%s.queued", account->profile->name);
         figure(to, "provider", name, (int64_t)account->queued);
-        int64_t blocked = account->blocked_until_ms - now_ms;
+        int64_t blocked = account->budget.blocked_until_ms - now_ms;
         (void)snprintf(name, sizeof name, "%s.blocked_ms", account->profile->name);
         figure(to, "provider", name, blocked > 0 ? blocked : 0);
     }
@@ -153,6 +154,7 @@ void figures_measure(struct tracker *self)
     ald_metric_register(&figures_books);
     ald_metric_register(&figures_parked);
     ald_metric_register(&figures_pollers);
+    providers_measure(self);
     if (!self->open)
         return;
     const struct pending_account *account = NULL;

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "services/tracker/arrival.h"
+#include "services/tracker/keep_budgets.h"
 #include "services/tracker/vault_letters.h"
 
 enum {
@@ -97,16 +98,6 @@ static void keep_arrival(void *arg, const struct vault_arrival *row)
             break;
     if (sender && row->num >= sender->window.floor)
         (void)!sender_note(sender, row->num, row->disposition);
-}
-
-static void keep_blocks(struct tracker *self)
-{
-    for (size_t i = 0; i < ald_profiles_count(self->profiles); i++) {
-        const struct ald_profile *profile = ald_profiles_at(self->profiles, i);
-        int64_t until_ms = vault_block(&self->vault, profile->name);
-        if (until_ms > self->run_base_ms)
-            pending_block(self->pending, profile, until_ms);
-    }
 }
 
 static void keep_unproven(void *arg, const char *provider, const struct vault_letter *sum,
@@ -222,7 +213,7 @@ enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
     vault_each_unindexed(&self->vault, keep_tail, self);
     vault_each_open(&self->vault, keep_task, self);
     vault_each_polled(&self->vault, keep_polls, self);
-    keep_blocks(self);
+    keep_budgets_back(self);
     vault_each_parked(&self->vault, keep_parked, self);
     vault_each_sender(&self->vault, keep_restore_sender, self);
     self->kept_arrival = vault_meta(&self->vault, "kept_arrival");
@@ -380,6 +371,8 @@ void keep_last(struct tracker *self)
     if (!self->open)
         return;
     keep_beat(self);
+    if (self->open)
+        keep_budgets_last(self);
     if (self->open)
         keep_snapshot(self);
     if (self->open)

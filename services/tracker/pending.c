@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/backoff.h"
 #include "common/base/guard.h"
+#include "services/tracker/pending_rules.h"
 
 enum { PENDING_ACCOUNTS_MAX = 1024 };
 
@@ -72,12 +72,14 @@ void pending_destroy(pending_t **self_p)
     zhashx_destroy(&self->by_ref);
     zhashx_destroy(&self->by_id);
     ald_heap_destroy(&self->due);
+    for (size_t i = 0; i < self->account_count; i++)
+        budget_free(&self->accounts[i].budget);
     free(self->accounts);
     free(self);
     *self_p = NULL;
 }
 
-static struct pending_account *pending_account(pending_t *self, const struct ald_profile *profile)
+struct pending_account *pending_account(pending_t *self, const struct ald_profile *profile)
 {
     for (size_t i = 0; i < self->account_count; i++)
         if (self->accounts[i].profile == profile)
@@ -85,6 +87,7 @@ static struct pending_account *pending_account(pending_t *self, const struct ald
     ALD_ASSERT(self->account_count < PENDING_ACCOUNTS_MAX);
     struct pending_account *account = &self->accounts[self->account_count++];
     account->profile = profile;
+    budget_init(&account->budget, profile);
     return account;
 }
 
@@ -94,11 +97,6 @@ static uint64_t pending_random(pending_t *self)
     self->random ^= self->random >> 7;
     self->random ^= self->random << 17;
     return self->random;
-}
-
-static bool pending_can_poll(const struct pending_task *task)
-{
-    return task->provider_id[0] != '\0' && task->account->profile->poll_url[0] != '\0';
 }
 
 static void pending_due_at(pending_t *self, struct pending_task *task, int64_t at_ms)
@@ -162,34 +160,40 @@ static void pending_phase_set(pending_t *self, struct pending_task *task, enum p
 
 static void pending_dequeue(pending_t *self, struct pending_task *task)
 {
-    struct pending_account *account = task->account;
+    struct pending_queue *queue = &task->account->queue[task->use];
     if (task->prev)
         task->prev->next = task->next;
     else
-        account->first = task->next;
+        queue->first = task->next;
     if (task->next)
         task->next->prev = task->prev;
     else
-        account->last = task->prev;
+        queue->last = task->prev;
     task->prev = task->next = NULL;
-    account->queued--;
+    task->account->queued--;
     pending_phase_set(self, task, PENDING_IDLE);
 }
 
-/* A queued task stays in the heap for its end: it may wait for a poller until then. */
-static void pending_queue(pending_t *self, struct pending_task *task, int64_t now_ms)
+/* A queued task stays in the heap for its end: it may wait for a poller until then. One that waits
+ * for the share of hints is looked at when it is due without its hint. */
+static void pending_enqueue(pending_t *self, struct pending_task *task, enum budget_use use,
+                            int64_t now_ms)
 {
-    struct pending_account *account = task->account;
-    task->prev = account->last;
+    struct pending_queue *queue = &task->account->queue[use];
+    task->use = use;
+    task->queued_at_ms = now_ms;
+    task->prev = queue->last;
     task->next = NULL;
-    if (account->last)
-        account->last->next = task;
+    if (queue->last)
+        queue->last->next = task;
     else
-        account->first = task;
-    account->last = task;
-    account->queued++;
+        queue->first = task;
+    queue->last = task;
+    task->account->queued++;
     pending_phase_set(self, task, PENDING_QUEUED);
     int64_t end_ms = task->give_up_at_ms + self->options.last_poll_grace_ms;
+    if (use == BUDGET_HINTED && task->ordinary_at_ms < end_ms)
+        end_ms = task->ordinary_at_ms;
     pending_due_at(self, task, end_ms > now_ms ? end_ms : now_ms + 1);
 }
 
@@ -222,6 +226,7 @@ enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
     task->stale_at_ms = facts->made_ms + facts->stale_after_ms;
     task->give_up_at_ms = facts->made_ms + facts->give_up_after_ms;
     task->hinted_at_ms = INT64_MIN / 2;
+    task->polled_at_ms = INT64_MIN / 2;
     if (task->provider_id[0] != '\0' && zhashx_insert(self->by_ref, task->ref, task) != 0) {
         pending_task_free(task);
         return ALD_EXISTS;
@@ -279,25 +284,37 @@ enum ald_rc pending_attach(pending_t *self, struct pending_task *task, const cha
 bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms)
 {
     const struct ald_schedule *schedule = &task->account->profile->schedule;
+    int64_t gap_ms = 0;
+    (void)pending_task_budget(task, &gap_ms);
     if (!pending_can_poll(task) || task->phase != PENDING_IDLE ||
-        now_ms - task->hinted_at_ms < schedule->every_ms)
+        now_ms - task->hinted_at_ms < schedule->every_ms || now_ms - task->polled_at_ms < gap_ms)
         return false;
+    bool shares = budget_shares(&task->account->budget);
     task->hinted_at_ms = now_ms;
     task->hinted = true;
-    pending_queue(self, task, now_ms);
+    task->ordinary_at_ms = task->due.key;
+    pending_enqueue(self, task, shares ? BUDGET_HINTED : BUDGET_ORDINARY, now_ms);
     return true;
 }
 
-void pending_block(pending_t *self, const struct ald_profile *profile, int64_t until_ms)
+/* A lease is over. left: its request may have reached the provider. */
+static void pending_unlease(pending_t *self, struct pending_task *task, bool left, int64_t now_ms)
 {
-    pending_account(self, profile)->blocked_until_ms = until_ms;
+    budget_settle(&task->account->budget, task->use, left, now_ms);
+    task->account->leased--;
+    task->lease = 0;
+    pending_phase_set(self, task, PENDING_IDLE);
 }
 
-void pending_end(pending_t *self, struct pending_task **task_p)
+void pending_end(pending_t *self, struct pending_task **task_p, int64_t now_ms)
 {
     struct pending_task *task = *task_p;
     if (task->phase == PENDING_QUEUED)
         pending_dequeue(self, task);
+    if (task->phase == PENDING_LEASED) {
+        (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
+        pending_unlease(self, task, true, now_ms);
+    }
     if (task->due.pos != SIZE_MAX)
         ald_heap_remove(self->due, &task->due);
     if (task->provider_id[0] != '\0')
@@ -312,24 +329,6 @@ void pending_end(pending_t *self, struct pending_task **task_p)
     *task_p = NULL;
 }
 
-/* How long until the next poll of a task whose answer was not the end. */
-static int64_t pending_wait(pending_t *self, const struct pending_task *task,
-                            const struct pending_poll *poll)
-{
-    const struct ald_schedule *schedule = &task->account->profile->schedule;
-    struct ald_backoff backoff = {.first_ms = schedule->every_ms,
-                                  .percent = schedule->backoff_percent,
-                                  .max_ms = schedule->max_every_ms,
-                                  .jitter_percent = schedule->jitter_percent};
-    uint32_t step = task->polls > 0 ? task->polls - 1 : 0;
-    if (!poll->sense) {
-        backoff.percent = 200; /* nothing sensible came: 5 s, doubling */
-        step = task->failures > 0 ? task->failures - 1 : 0;
-    }
-    int64_t wait = ald_backoff_wait(&backoff, step, pending_random(self));
-    return poll->wait_ms > wait ? poll->wait_ms : wait;
-}
-
 bool pending_reported(const struct pending_task *task, uint64_t lease)
 {
     return lease != 0 && task->reported == lease;
@@ -342,28 +341,19 @@ void pending_polled(pending_t *self, struct pending_task *task, const struct pen
     bool leased = task->phase == PENDING_LEASED && task->lease == poll->lease;
     if (poll->left) {
         task->polls++;
-        task->requests += !(leased && task->hinted);
+        task->requests += !(leased && task->hinted) && !poll->block;
     }
     task->failures = poll->sense ? 0 : task->failures + 1;
     if (poll->answered && now_ms >= task->give_up_at_ms)
         task->deadline_polled = true;
-    if (poll->block && now_ms + poll->wait_ms > task->account->blocked_until_ms)
-        task->account->blocked_until_ms = now_ms + poll->wait_ms;
+    if (poll->block)
+        budget_block(&task->account->budget, now_ms + poll->wait_ms, poll->code ? poll->code : "");
+    (void)budget_told(&task->account->budget, poll->lease, poll->sign, now_ms);
     if (!leased)
         return;
-    pending_phase_set(self, task, PENDING_IDLE);
-    task->lease = 0;
+    pending_unlease(self, task, poll->left, now_ms);
     task->hinted = false;
-    pending_idle_until(self, task, now_ms + pending_wait(self, task, poll), now_ms);
-}
-
-static bool pending_may_expire(const pending_t *self, const struct pending_task *task,
-                               int64_t now_ms)
-{
-    if (now_ms < task->give_up_at_ms)
-        return false;
-    return task->deadline_polled || !pending_can_poll(task) ||
-           now_ms >= task->give_up_at_ms + self->options.last_poll_grace_ms;
+    pending_idle_until(self, task, now_ms + pending_wait(task, poll, pending_random(self)), now_ms);
 }
 
 enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
@@ -374,7 +364,7 @@ enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
     if (!node || node->key > now_ms)
         return PENDING_NOTHING;
     struct pending_task *task = (struct pending_task *)(void *)node;
-    if (pending_may_expire(self, task, now_ms)) {
+    if (pending_may_expire(task, self->options.last_poll_grace_ms, now_ms)) {
         if (!hold) {
             *out = task;
             return PENDING_EXPIRE;
@@ -385,9 +375,13 @@ enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
     if (task->phase == PENDING_LEASED) {
         pending_return(self, task, now_ms);
     } else if (task->phase == PENDING_IDLE) {
-        pending_queue(self, task, now_ms);
+        pending_enqueue(self, task, BUDGET_ORDINARY, now_ms);
+    } else if (task->use == BUDGET_HINTED && now_ms >= task->ordinary_at_ms) {
+        pending_dequeue(self, task);
+        task->hinted = false;
+        pending_enqueue(self, task, BUDGET_ORDINARY, now_ms);
     } else {
-        pending_due_at(self, task, now_ms + 1000);
+        pending_due_at(self, task, now_ms + (task->account->budget.paused ? 10000 : 1000));
     }
     return PENDING_WAITS;
 }
@@ -397,14 +391,17 @@ struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t le
     for (size_t i = 0; i < self->account_count; i++) {
         size_t at = (self->account_turn + i) % self->account_count;
         struct pending_account *account = &self->accounts[at];
-        struct pending_task *task = account->first;
-        if (!task || account->blocked_until_ms > now_ms)
+        struct pending_task *task = account->queued > 0 ? pending_next(account, now_ms) : NULL;
+        if (!task)
             continue;
         self->account_turn = at + 1;
         pending_dequeue(self, task);
         pending_phase_set(self, task, PENDING_LEASED);
         task->lease = lease;
         task->poller = poller;
+        task->polled_at_ms = now_ms;
+        account->leased++;
+        budget_take(&account->budget, task->use, lease, now_ms);
         pending_due_at(self, task, now_ms + self->options.lease_ms);
         return task;
     }
@@ -415,9 +412,9 @@ void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms)
 {
     if (task->phase != PENDING_LEASED)
         return;
-    pending_phase_set(self, task, PENDING_IDLE);
-    task->lease = 0;
-    pending_queue(self, task, now_ms);
+    (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
+    pending_unlease(self, task, true, now_ms);
+    pending_enqueue(self, task, task->use, now_ms);
 }
 
 void pending_poller_gone(pending_t *self, uint64_t poller, int64_t now_ms)
@@ -450,7 +447,7 @@ uint64_t pending_lowest(const pending_t *self)
     return self->oldest ? self->oldest->id : 0;
 }
 
-const struct pending_account *pending_account_at(const pending_t *self, size_t index)
+struct pending_account *pending_account_at(const pending_t *self, size_t index)
 {
     return index < self->account_count ? &self->accounts[index] : NULL;
 }

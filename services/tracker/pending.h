@@ -8,7 +8,7 @@
  * A task's life, as far as it is here:
  *
  *     idle ──stale, or hinted──▶ queued ──a poller has credit──▶ leased ──outcome──▶ idle
- *       ▲                          │ its account is blocked: waits     │ lease over: queued again
+ *       ▲                          │ its budget says when              │ lease over: queued again
  *       └── callback, any time: the task ends and leaves ──────────────┘
  *
  * Time is *service time*: milliseconds for which the tracker has been running, kept over restarts.
@@ -17,6 +17,12 @@
  *
  * A task expires only after a poll was answered after its deadline, or last_poll_grace_ms later;
  * and not while `hold` is set: then gateways may still bring its callback from their spools.
+ * Blocks, an open breaker and a used budget only make tasks wait: deadlines run on through them. A
+ * pause by a person is our own doing: while it lasts no task that can be polled expires, and after
+ * it each has last_poll_grace_ms again.
+ *
+ * Polls that callbacks asked for are queued apart where the budget has a share for them. When the
+ * share is used up such a task waits for it only until it would have been polled anyway.
  *
  * Threads: one owner.
  */
@@ -30,18 +36,25 @@
 #include "common/base/heap.h"
 #include "common/base/rc.h"
 #include "common/config/profile.h"
+#include "services/tracker/budget.h"
 
 typedef struct pending pending_t;
 
 enum pending_phase { PENDING_IDLE, PENDING_QUEUED, PENDING_LEASED };
 
+/* Oldest first. */
+struct pending_queue {
+    struct pending_task *first, *last;
+};
+
 /* What all tasks of one provider account share. */
 struct pending_account {
     const struct ald_profile *profile;
-    int64_t blocked_until_ms; /* service time; no leases before */
-    uint64_t open;            /* tasks here */
+    struct budget budget;
+    uint64_t open; /* tasks here */
     uint64_t queued;
-    struct pending_task *first, *last; /* queued, oldest first */
+    uint64_t leased;
+    struct pending_queue queue[BUDGET_USES];
 };
 
 /* Readable by the tracker's other parts; changed only through the functions below. */
@@ -59,10 +72,14 @@ struct pending_task {
     uint64_t lease;    /* while leased */
     uint64_t reported; /* lease of the last poll that was counted */
     uint64_t poller;
-    uint32_t polls;                       /* that left for the provider */
-    uint32_t requests;                    /* of those, the ones that count in max_requests */
-    uint32_t failures;                    /* polls in a row that said nothing */
-    uint32_t arrivals;                    /* callbacks kept */
+    uint32_t polls;      /* that left for the provider */
+    uint32_t requests;   /* of those, the ones that count in max_requests */
+    uint32_t failures;   /* polls in a row that said nothing */
+    uint32_t arrivals;   /* callbacks kept */
+    enum budget_use use; /* the queue it is in, or its lease counts in */
+    int64_t queued_at_ms;
+    int64_t polled_at_ms;                 /* the last lease */
+    int64_t ordinary_at_ms;               /* when it is due without its hint */
     bool hinted;                          /* the poll that is queued or leased was asked for */
     bool deadline_polled;                 /* a poll was answered after give_up_at */
     struct pending_task *prev, *next;     /* in the account's queue */
@@ -107,11 +124,12 @@ ALD_NODISCARD enum ald_rc pending_attach(pending_t *self, struct pending_task *t
  * profile, and without counting. True if that changed anything. */
 bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms);
 
-/* An account was blocked until then, before the tracker's last start. */
-void pending_block(pending_t *self, const struct ald_profile *profile, int64_t until_ms);
+/* The account of a profile, made if there is none: to put back what the store knows of its budget,
+ * and for a person's pause. */
+struct pending_account *pending_account(pending_t *self, const struct ald_profile *profile);
 
 /* The task has ended: forget it. *task_p is NULL after. */
-void pending_end(pending_t *self, struct pending_task **task_p);
+void pending_end(pending_t *self, struct pending_task **task_p, int64_t now_ms);
 
 /* What a poll said, as far as scheduling goes. */
 struct pending_poll {
@@ -119,8 +137,10 @@ struct pending_poll {
     bool left;     /* the request left */
     bool answered; /* a whole answer came */
     bool sense;    /* the answer said something: pending, a code of the table */
-    bool block;    /* the account waits for wait_ms */
+    bool block;    /* the account waits for wait_ms; this poll is not held against the task */
     int64_t wait_ms;
+    enum budget_sign sign;
+    const char *code; /* for people: why the account waits */
 };
 
 /* Was this lease's poll counted already? Its outcome was sent again. */
@@ -141,8 +161,8 @@ enum pending_due_kind {
 enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
                                   struct pending_task **task);
 
-/* Take the next task to poll, fairly among accounts that are not blocked, and lease it to poller.
- * NULL: nothing to do. */
+/* Take the next task to poll, fairly among accounts whose budget lets one go, and lease it to
+ * poller. NULL: nothing to do now. */
 struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t lease,
                                    int64_t now_ms);
 
@@ -158,7 +178,10 @@ size_t pending_count_unattached(const pending_t *self);
 /* Lowest open id, or 0. */
 uint64_t pending_lowest(const pending_t *self);
 
-/* Accounts, for status: NULL past the last. */
-const struct pending_account *pending_account_at(const pending_t *self, size_t index);
+/* Since when the account's longest queued task is due; -1: none is. */
+int64_t pending_oldest_due(const struct pending_account *account);
+
+/* Accounts: NULL past the last. */
+struct pending_account *pending_account_at(const pending_t *self, size_t index);
 
 #endif

@@ -9,6 +9,7 @@
 #include "services/tracker/feed.h"
 #include "services/tracker/figures.h"
 #include "services/tracker/keyfile.h"
+#include "services/tracker/providers.h"
 #include "services/tracker/reader.h"
 
 enum { QUERY_TURN = 64, QUERY_BACKUP_PAGES = 2000 };
@@ -136,6 +137,7 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
     struct msg_answer answer = {0};
     struct msg_task_view view = {0};
     bool figures = false;
+    zmsg_t *more = NULL;
     if (ald_wire_decode(&MSG_REGISTER, &ask.reg, bytes) == ALD_OK)
         command_register(self->tracker, &ask.reg, &answer, &view);
     else if (ald_wire_decode(&MSG_ATTACH, &ask.attach, bytes) == ALD_OK)
@@ -144,13 +146,16 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
         command_cancel(self->tracker, &ask.cancel, &answer, &view);
     else if (query_asks_figures(bytes, &answer))
         figures = true;
-    else
+    else if (!providers_ask(self->tracker, bytes, &answer, &more))
         return NULL;
     zmsg_t *msg = query_answer(who_p, &answer);
     if (figures)
         figures_add(self->tracker, msg);
     else if (view.task != 0)
         ald_frame_put(msg, &MSG_TASK_VIEW, &view);
+    for (zframe_t *frame = more ? zmsg_pop(more) : NULL; frame; frame = zmsg_pop(more))
+        zmsg_append(msg, &frame);
+    zmsg_destroy(&more);
     return msg;
 }
 

@@ -13,6 +13,7 @@
 #include "services/tracker/figures.h"
 #include "services/tracker/jobs.h"
 #include "services/tracker/keep.h"
+#include "services/tracker/keep_budgets.h"
 #include "services/tracker/keyfile.h"
 #include "services/tracker/outbox.h"
 #include "services/tracker/position.h"
@@ -148,6 +149,7 @@ static void tracker_clocks(struct tracker *self)
     vault_begin(&self->vault);
     act_due(self, TRACKER_DUE_LIMIT);
     act_parked_due(self, TRACKER_DUE_LIMIT);
+    keep_budgets(self);
     (void)tracker_commit(self);
 }
 

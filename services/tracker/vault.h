@@ -161,7 +161,7 @@ void vault_each_unindexed(struct vault *self, vault_seq_fn *fn, void *context);
 void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *what,
                 const char *text);
 /* Call fn with the polls noted of each task that may be open: those that left for the provider, and
- * of these the ones that were hinted. */
+ * of these the ones that are not held against it: hinted, or answered with a block. */
 typedef void vault_polls_fn(void *context, uint64_t task, uint32_t polls, uint32_t hinted);
 void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context);
 

@@ -107,15 +107,16 @@ static void vault_walk_polls(struct vault *self, ald_stmt_t *stmt, vault_polls_f
 void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context)
 {
     ald_stmt_t *stmt = vault_prepare(
-        self, "SELECT f.task, COUNT(*), SUM(n.what = 'poll.hinted') FROM finds f JOIN notes n"
+        self, "SELECT f.task, COUNT(*), SUM(n.what <> 'poll') FROM finds f JOIN notes n"
               " ON n.no = f.no WHERE f.task >= ?1 AND f.kind = 2"
-              " AND n.what IN ('poll', 'poll.hinted') GROUP BY f.task");
+              " AND n.what IN ('poll', 'poll.hinted', 'poll.blocked') GROUP BY f.task");
     if (!stmt)
         return;
     ald_stmt_bind_i64(stmt, 1, vault_meta(self, "lowest_open"));
     vault_walk_polls(self, stmt, fn, context);
-    stmt = vault_prepare(self, "SELECT task, COUNT(*), SUM(what = 'poll.hinted') FROM notes"
-                               " WHERE no > ?1 AND what IN ('poll', 'poll.hinted') GROUP BY task");
+    stmt = vault_prepare(
+        self, "SELECT task, COUNT(*), SUM(what <> 'poll') FROM notes"
+              " WHERE no > ?1 AND what IN ('poll', 'poll.hinted', 'poll.blocked') GROUP BY task");
     if (!stmt)
         return;
     ald_stmt_bind_i64(stmt, 1, self->indexed_note);

@@ -132,6 +132,18 @@ MESSAGES = [
             ("by", "schedule"), ("outcome", "still"), ("detail", "The task is not known yet.")),
     message("control", ("req", 14, REQUIRED), ("what", "metrics", REQUIRED)),
     message("blob", ("bytes", b"aldaba_up 1\n", REQUIRED)),
+    message("providers", ("req", 15, REQUIRED), ("provider", "sandbox")),
+    message("provider.pause", ("req", 16, REQUIRED), ("provider", "sandbox", REQUIRED),
+            ("by", "cli")),
+    message("provider.resume", ("req", 17, REQUIRED), ("provider", "sandbox", REQUIRED),
+            ("by", "cli")),
+    message("provider", ("provider", "sandbox", REQUIRED), ("paused", True), ("breaker", "open"),
+            ("open_until_at_ms", WHEN + 5000), ("troubles", 12),
+            ("blocked_until_at_ms", WHEN + 300000), ("blocked_why", "ERROR: 1005"), ("open", 4096),
+            ("queued", 127), ("polling", 3), ("oldest_due_at_ms", WHEN - 1000)),
+    message("budget", ("provider", "sandbox", REQUIRED), ("name", "res.php", REQUIRED),
+            ("used", 1080), ("limit", 1080), ("hinted", 7), ("hinted_limit", 120),
+            ("per_ms", 3000), ("min_gap_ms", 100)),
 ]
 
 

@@ -22,6 +22,8 @@ def rows(path):
 CODE = {key: (default, meaning)
         for path in ("common/config/profiles.c", "common/config/settings_rows.c")
         for key, default, meaning in rows(path) if key not in UNDOCUMENTED}
+CODE |= {f"budgets.{key}": (default, meaning)
+         for key, default, meaning in rows("common/config/budget.c")}
 
 
 def test_the_rows_are_found():

@@ -37,6 +37,7 @@ method_of_pingback=get|post.
 control:
   GET  /_sandbox/stats    what happened, in numbers; callbacks.to_come 0 = at rest
   GET  /_sandbox/ledger   a JSON line a task: what was sent, what was acknowledged
+  GET  /_sandbox/times?path=/res.php   when each request of a path came, in seconds
   POST /_sandbox/submit?n=100&pingback=URL&...   make tasks, answers {{"ids": [...]}}
   POST /_sandbox/fates?weights=...  /_sandbox/moods?weights=...   from now on
 """

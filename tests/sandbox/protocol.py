@@ -5,6 +5,7 @@ text or, with json=1, in JSON; `ids=` asks for several tasks at once.
 """
 import asyncio
 import json
+import time
 
 from fates import FATES, MOODS, parse_weights
 from server import Reply, as_json, text
@@ -30,6 +31,7 @@ class Routes:
             "/_sandbox/stats": self.stats, "/_sandbox/ledger": self.ledger,
             "/_sandbox/submit": self.submit_many, "/_sandbox/moods": self.set_moods,
             "/_sandbox/fates": self.set_fates,
+            "/_sandbox/times": self.times,
         }
         self.actions = {
             "get": self.get, "get2": self.get, "getbalance": self.balance,
@@ -42,6 +44,8 @@ class Routes:
         if route is None:
             return text("not found\n", 404)
         self.provider.requests[request.path] += 1
+        if not request.path.startswith("/_sandbox/"):
+            self.provider.request_times[request.path].append(time.monotonic())
         return await route(request)
 
     def refused(self, params):
@@ -155,6 +159,10 @@ class Routes:
         lines = (json.dumps(task.ledger()) for task in self.provider.tasks.values())
         return Reply(body="".join(f"{line}\n" for line in lines).encode(),
                      content_type="application/x-ndjson")
+
+    async def times(self, request):
+        """When each request of a path came: seconds of this process's clock."""
+        return as_json(self.provider.request_times[request.params().get("path", "")])
 
     async def set_moods(self, request):
         return self.set_weights(self.provider.moods, request, MOODS)

@@ -62,6 +62,7 @@ class Provider:
         self.moods = Chooser(options.seed, options.moods, "truth")
         self.mood_counts = collections.Counter()
         self.requests = collections.Counter()
+        self.request_times = collections.defaultdict(list)
         self.polls = 0
         self.planned = 0
         self.held = []

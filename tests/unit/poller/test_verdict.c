@@ -296,7 +296,7 @@ static void test_a_poll_that_was_not_begun(void **state)
     struct msg_outcome outcome = {.lease = 7, .task = 9};
     verdict_make_unsent("handed back", &outcome);
     assert_false(outcome.left || outcome.answered);
-    assert_string_equal(outcome.then, "unknown");
+    assert_string_equal(outcome.then, "ignore");
     assert_string_equal(outcome.error, "handed back");
     assert_int_equal(outcome.lease, 7);
 }

@@ -69,7 +69,7 @@ ALD_UNUSED static unsigned due(pending_t *self, int64_t now_ms, bool hold)
         assert_true(turns < 1000);
         if (kind == PENDING_EXPIRE) {
             expired++;
-            pending_end(self, &task);
+            pending_end(self, &task, now_ms);
         }
         kind = pending_due(self, now_ms, hold, &task);
     }

@@ -209,7 +209,7 @@ static void test_a_stranger_ends_nothing(void **state)
     }
     assert_string_equal(stage_state(stage, task), "open");
     const struct pending_account *account = pending_account_at(stage->tracker.pending, 0);
-    assert_int_equal(account->blocked_until_ms, 0);
+    assert_int_equal(account->budget.blocked_until_ms, 0);
     assert_int_equal(account->queued, 1);
 }
 

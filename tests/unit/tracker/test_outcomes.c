@@ -242,7 +242,7 @@ static void test_a_wrong_key(void **state)
     assert_int_equal(stage_poll(stage, &wrong), task);
     assert_string_equal(stage_state(stage, task), "open");
     const struct pending_account *account = pending_account_at(stage->tracker.pending, 0);
-    assert_true(account->blocked_until_ms > tracker_now(&stage->tracker).run_ms + 59000);
+    assert_true(account->budget.blocked_until_ms > tracker_now(&stage->tracker).run_ms + 59000);
 }
 
 /* Rule 3: hinted polls burn nothing of max_requests, also over a restart. */

@@ -16,7 +16,7 @@ static void test_example(void **state)
     pending_polled(pending, task, &not_ready, STALE + 100);
     assert_int_equal(task->phase, PENDING_IDLE);
     assert_int_equal(task->polls, 1);
-    pending_end(pending, &task);
+    pending_end(pending, &task, STALE);
     assert_null(task);
     assert_null(pending_find(pending, 7));
     assert_null(pending_find_ref(pending, "two", "77"));
@@ -109,7 +109,7 @@ static void test_each_phase_and_event(void **state)
             assert_int_equal(counted, 1);
             assert_int_equal(pending_count_phase(pending, task->phase), 1);
             assert_int_equal(pending_account_at(pending, 0)->queued, task->phase == PENDING_QUEUED);
-            pending_end(pending, &task); /* in any phase */
+            pending_end(pending, &task, STALE); /* in any phase */
             assert_int_equal(pending_account_at(pending, 0)->open, 0);
             assert_int_equal(pending_account_at(pending, 0)->queued, 0);
             assert_null(pending_lease(pending, 1, 3, STALE + 1000));

@@ -95,7 +95,7 @@ static void test_a_block_from_before_the_start(void **state)
 {
     (void)state;
     pending_t *pending = made();
-    pending_block(pending, &two, STALE + 100);
+    budget_block(&pending_account(pending, &two)->budget, STALE + 100, "");
     (void)add(pending, 1, &two, "5", 0);
     assert_int_equal(due(pending, STALE, false), 0);
     assert_null(pending_lease(pending, 1, 1, STALE + 99));
@@ -148,7 +148,7 @@ static void test_the_lowest(void **state)
     for (size_t i = 0; i < ALD_COUNT(want); i++) {
         assert_int_equal(pending_lowest(pending), want[i]);
         struct pending_task *task = pending_find(pending, want[i]);
-        pending_end(pending, &task);
+        pending_end(pending, &task, STALE);
     }
     assert_int_equal(pending_lowest(pending), 0);
     (void)add(pending, 3, &two, "", 0);

@@ -1,0 +1,106 @@
+/* Providers: how their accounts stand; pause and resume. */
+#include <string.h>
+
+#include "services/gateway/api_call.h"
+
+static void providers_budget(struct json_out *out, const struct msg_budget *budget)
+{
+    json_out_object(out, NULL);
+    json_out_text(out, "name", budget->name);
+    json_out_int(out, "used", budget->used);
+    json_out_int(out, "limit", budget->limit);
+    json_out_int(out, "hinted", budget->hinted);
+    json_out_int(out, "hinted_limit", budget->hinted_limit);
+    json_out_int(out, "per_ms", budget->per_ms);
+    json_out_int(out, "min_gap_ms", budget->min_gap_ms);
+    json_out_close_object(out);
+}
+
+/* The object of a provider stays open for its budgets. */
+static void providers_begin(struct json_out *out, const struct msg_provider_view *view)
+{
+    json_out_object(out, NULL);
+    json_out_text(out, "name", view->provider);
+    json_out_bool(out, "paused", view->paused);
+    json_out_text(out, "breaker", view->breaker);
+    json_out_time(out, "open_until_ms", view->open_until_at_ms);
+    json_out_int(out, "troubles", (int64_t)view->troubles);
+    json_out_time(out, "blocked_until_ms", view->blocked_until_at_ms);
+    json_out_text(out, "blocked_why", view->blocked_why);
+    json_out_int(out, "open", (int64_t)view->open);
+    json_out_int(out, "queued", (int64_t)view->queued);
+    json_out_int(out, "polling", (int64_t)view->polling);
+    json_out_time(out, "oldest_due_ms", view->oldest_due_at_ms);
+    json_out_array(out, "budgets");
+}
+
+static void providers_end(struct json_out *out, bool begun)
+{
+    if (!begun)
+        return;
+    json_out_close_array(out);
+    json_out_close_object(out);
+}
+
+static void providers_send(struct api_call *call, zmsg_t *answer)
+{
+    struct msg_provider_view view;
+    struct msg_budget budget;
+    struct json_out out = api_json(call);
+    bool begun = false;
+    json_out_object(&out, NULL);
+    json_out_array(&out, "providers");
+    for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
+        if (api_read(frame, &MSG_PROVIDER_VIEW, &view)) {
+            providers_end(&out, begun);
+            providers_begin(&out, &view);
+            begun = true;
+        } else if (begun && api_read(frame, &MSG_BUDGET, &budget)) {
+            providers_budget(&out, &budget);
+        }
+    }
+    providers_end(&out, begun);
+    json_out_close_array(&out);
+    json_out_close_object(&out);
+    api_send(call, 200);
+}
+
+void api_provider_list(struct api_call *call)
+{
+    struct msg_answer head;
+    zmsg_t *answer = NULL;
+    struct msg_providers ask = {0};
+    const struct api_query_field fields[] = {
+        {.name = "name", .kind = API_QUERY_TEXT, .out = ask.provider, .cap = sizeof ask.provider}};
+    if (!api_query(call, fields, ALD_COUNT(fields)) ||
+        !api_ask(call, ALD_CHANNEL_QUERY, &MSG_PROVIDERS, &ask, API_WAIT_MS, &head, &answer))
+        return;
+    providers_send(call, answer);
+    zmsg_destroy(&answer);
+}
+
+static void providers_tell(struct api_call *call, const struct ald_schema *schema)
+{
+    struct msg_answer head;
+    zmsg_t *answer = NULL;
+    struct msg_provider_ref ask = {.by = "api"};
+    if (strlen(call->argument) >= sizeof ask.provider) {
+        api_problem(call, 404, "There is no provider of this name in the settings.");
+        return;
+    }
+    memcpy(ask.provider, call->argument, strlen(call->argument) + 1);
+    if (!api_ask(call, ALD_CHANNEL_QUERY, schema, &ask, API_WAIT_MS, &head, &answer))
+        return;
+    providers_send(call, answer);
+    zmsg_destroy(&answer);
+}
+
+void api_provider_pause(struct api_call *call)
+{
+    providers_tell(call, &MSG_PROVIDER_PAUSE);
+}
+
+void api_provider_resume(struct api_call *call)
+{
+    providers_tell(call, &MSG_PROVIDER_RESUME);
+}

@@ -1,0 +1,22 @@
+/* keep_budgets.h - what is on disk of the accounts' budgets: blocks, pauses, counts, as facts of
+ * the vault. budget.h says what a restart may forget. One thread, the loop's.
+ */
+#ifndef ALD_TRACKER_KEEP_BUDGETS_H
+#define ALD_TRACKER_KEEP_BUDGETS_H
+
+#include "services/tracker/tracker.h"
+
+/* At the start: an account for each profile, with what was written. */
+void keep_budgets_back(struct tracker *self);
+
+/* Within a transaction: write the marks that leases to come have nearly reached. */
+void keep_budgets(struct tracker *self);
+/* Before a clean stop, in a transaction of its own: the counts as they are. */
+void keep_budgets_last(struct tracker *self);
+
+/* Within a transaction: the provider of this profile was given one more task. */
+void keep_given(struct tracker *self, const struct ald_profile *profile);
+/* Within a transaction: a person pauses or resumes. */
+void keep_pause(struct tracker *self, const struct ald_profile *profile, bool paused);
+
+#endif

@@ -1,0 +1,76 @@
+#include "services/tracker/pending_rules.h"
+
+#include "common/base/backoff.h"
+
+bool pending_task_budget(const struct pending_task *task, int64_t *gap_ms)
+{
+    const struct ald_budgets *budgets = &task->account->profile->budgets;
+    bool more = true;
+    *gap_ms = 0;
+    for (unsigned i = 0; i < budgets->count; i++) {
+        const struct ald_budget *rule = &budgets->list[i];
+        if (!rule->per_task || (rule->counts & ALD_COUNTS_POLL) == 0)
+            continue;
+        more = more && (rule->requests == 0 || task->polls < rule->requests);
+        *gap_ms = rule->min_gap_ms > *gap_ms ? rule->min_gap_ms : *gap_ms;
+    }
+    return more;
+}
+
+bool pending_can_poll(const struct pending_task *task)
+{
+    int64_t gap_ms = 0;
+    return task->provider_id[0] != '\0' && task->account->profile->poll_url[0] != '\0' &&
+           pending_task_budget(task, &gap_ms);
+}
+
+int64_t pending_wait(const struct pending_task *task, const struct pending_poll *poll,
+                     uint64_t random)
+{
+    const struct ald_schedule *schedule = &task->account->profile->schedule;
+    struct ald_backoff backoff = {.first_ms = schedule->every_ms,
+                                  .percent = schedule->backoff_percent,
+                                  .max_ms = schedule->max_every_ms,
+                                  .jitter_percent = schedule->jitter_percent};
+    uint32_t step = task->polls > 0 ? task->polls - 1 : 0;
+    if (!poll->sense) {
+        backoff.percent = 200; /* nothing sensible came: 5 s, doubling */
+        step = task->failures > 0 ? task->failures - 1 : 0;
+    }
+    int64_t wait = ald_backoff_wait(&backoff, step, random);
+    int64_t gap_ms = 0;
+    (void)pending_task_budget(task, &gap_ms);
+    wait = gap_ms > wait ? gap_ms : wait;
+    return poll->wait_ms > wait ? poll->wait_ms : wait;
+}
+
+bool pending_may_expire(const struct pending_task *task, int64_t grace_ms, int64_t now_ms)
+{
+    const struct budget *budget = &task->account->budget;
+    if (now_ms < task->give_up_at_ms)
+        return false;
+    if (task->deadline_polled || !pending_can_poll(task))
+        return true;
+    int64_t from_ms =
+        budget->resumed_ms > task->give_up_at_ms ? budget->resumed_ms : task->give_up_at_ms;
+    return !budget->paused && now_ms >= from_ms + grace_ms;
+}
+
+struct pending_task *pending_next(const struct pending_account *account, int64_t now_ms)
+{
+    for (unsigned use = BUDGET_USES; use-- > 0;)
+        if (account->queue[use].first && budget_when(&account->budget, use, now_ms) <= now_ms)
+            return account->queue[use].first;
+    return NULL;
+}
+
+int64_t pending_oldest_due(const struct pending_account *account)
+{
+    int64_t oldest_ms = -1;
+    for (unsigned use = 0; use < BUDGET_USES; use++) {
+        const struct pending_task *first = account->queue[use].first;
+        if (first && (oldest_ms < 0 || first->queued_at_ms < oldest_ms))
+            oldest_ms = first->queued_at_ms;
+    }
+    return oldest_ms;
+}

@@ -1,0 +1,336 @@
+/* Who may go when, on a clock that the test sets: windows, gaps, the formula, shares, the breaker,
+ * and what a restart knows. */
+#include "services/tracker/budget.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/guard.h"
+
+enum { EVERY = 5000, MOST = 60000 };
+
+static struct ald_profile with(struct ald_budget rule)
+{
+    rule.counts = ALD_COUNTS_POLL;
+    return (struct ald_profile){.name = "two",
+                                .schedule = {.every_ms = EVERY, .max_every_ms = MOST},
+                                .budgets = {.count = 1, .list = {rule}}};
+}
+
+/* What the tracker does each tick. */
+static void tick(struct budget *budget, int64_t now_ms)
+{
+    struct budget_saved saved;
+    for (unsigned i = 0; i < budget->count; i++)
+        if (budget_save_due(budget, i, now_ms))
+            budget_save(budget, i, true, now_ms, &saved);
+}
+
+static bool may(struct budget *budget, enum budget_use use, int64_t now_ms)
+{
+    tick(budget, now_ms);
+    return budget_when(budget, use, now_ms) <= now_ms;
+}
+
+static bool go(struct budget *budget, enum budget_use use, int64_t now_ms)
+{
+    static uint64_t lease;
+    if (!may(budget, use, now_ms))
+        return false;
+    budget_take(budget, use, ++lease, now_ms);
+    return true;
+}
+
+/* How many of these go now and come back at once. */
+static int64_t burst(struct budget *budget, enum budget_use use, int64_t now_ms)
+{
+    int64_t count = 0;
+    for (; count < 100000 && go(budget, use, now_ms); count++)
+        budget_settle(budget, use, true, now_ms);
+    return count;
+}
+
+static void test_example(void **state)
+{
+    (void)state;
+    const struct ald_profile profile = with((struct ald_budget){.requests = 2, .per_ms = 1000});
+    struct budget budget;
+    budget_init(&budget, &profile);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 0), 2);
+    assert_int_equal(budget_when(&budget, BUDGET_ORDINARY, 10), 1000);
+    assert_false(may(&budget, BUDGET_ORDINARY, 999));
+    assert_true(may(&budget, BUDGET_ORDINARY, 1000));
+    budget_free(&budget);
+}
+
+/* A request counts while it is under way and for `per` after it came back. */
+static void test_window_edges(void **state)
+{
+    (void)state;
+    const struct ald_profile profile = with((struct ald_budget){.requests = 3, .per_ms = 1000});
+    struct budget budget;
+    budget_init(&budget, &profile);
+    for (int64_t at_ms = 0; at_ms < 300; at_ms += 100)
+        assert_true(go(&budget, BUDGET_ORDINARY, at_ms));
+    assert_false(may(&budget, BUDGET_ORDINARY, 5000)); /* all are under way */
+    assert_true(budget_when(&budget, BUDGET_ORDINARY, 5000) == BUDGET_UNTOLD);
+    budget_settle(&budget, BUDGET_ORDINARY, true, 5000);
+    assert_int_equal(budget_when(&budget, BUDGET_ORDINARY, 5000), 6000);
+    budget_settle(&budget, BUDGET_ORDINARY, false, 5100); /* never left: free at once */
+    assert_true(go(&budget, BUDGET_ORDINARY, 5100));
+    assert_false(may(&budget, BUDGET_ORDINARY, 5999));
+    assert_true(go(&budget, BUDGET_ORDINARY, 6000));
+    assert_false(may(&budget, BUDGET_ORDINARY, 6000));
+    budget_free(&budget);
+}
+
+/* Whatever leases and answers do, no window of the provider sees more than the limit. */
+static void test_no_window_sees_more(void **state)
+{
+    (void)state;
+    enum { LIMIT = 7, PER = 500, FLIGHTS = 400 };
+    static int64_t back_ms[FLIGHTS];
+    static int64_t hit_ms[FLIGHTS];
+    const struct ald_profile profile =
+        with((struct ald_budget){.requests = LIMIT, .per_ms = PER, .hint_share = 20});
+    struct budget budget;
+    budget_init(&budget, &profile);
+    size_t sent = 0;
+    uint32_t luck = 12345;
+    static enum budget_use use[FLIGHTS];
+    for (int64_t now_ms = 0; sent < FLIGHTS && now_ms < 1000000; now_ms++) {
+        for (size_t i = 0; i < sent; i++)
+            if (back_ms[i] == now_ms)
+                budget_settle(&budget, use[i], true, now_ms);
+        enum budget_use now_use = (luck >> 8) % 3 == 0 ? BUDGET_HINTED : BUDGET_ORDINARY;
+        luck = luck * 1664525 + 1013904223;
+        if (!go(&budget, now_use, now_ms))
+            continue;
+        use[sent] = now_use;
+        back_ms[sent] = now_ms + 1 + (int64_t)((luck >> 10) % 300);
+        hit_ms[sent] = now_ms + (int64_t)((luck >> 20) % (uint32_t)(back_ms[sent] - now_ms));
+        sent++;
+    }
+    assert_int_equal(sent, FLIGHTS);
+    for (size_t i = 0; i < FLIGHTS; i++) {
+        size_t seen = 0;
+        for (size_t k = 0; k < FLIGHTS; k++)
+            seen += hit_ms[k] >= hit_ms[i] && hit_ms[k] < hit_ms[i] + PER;
+        assert_true(seen <= LIMIT);
+    }
+    budget_free(&budget);
+}
+
+static void test_min_gap(void **state)
+{
+    (void)state;
+    const struct ald_profile profile = with((struct ald_budget){.min_gap_ms = 100});
+    struct budget budget;
+    budget_init(&budget, &profile);
+    assert_true(go(&budget, BUDGET_ORDINARY, 1000));
+    budget_settle(&budget, BUDGET_ORDINARY, true, 1010);
+    assert_int_equal(budget_when(&budget, BUDGET_HINTED, 1010), 1100);
+    assert_false(go(&budget, BUDGET_HINTED, 1099));
+    assert_true(go(&budget, BUDGET_HINTED, 1100));
+    budget_free(&budget);
+}
+
+static void test_formula(void **state)
+{
+    (void)state;
+    const struct ald_profile profile =
+        with((struct ald_budget){.formula = true, .each = 20, .base = 1200});
+    struct budget budget;
+    budget_init(&budget, &profile);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 0), 1200);
+    assert_true(budget_when(&budget, BUDGET_ORDINARY, 1) == BUDGET_UNTOLD);
+    budget_given(&budget);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 2), 20);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, INT64_C(1) << 40), 0); /* time gives nothing */
+    assert_int_equal(budget_used(&budget, 0, BUDGET_ORDINARY, 2), 1220);
+    budget_free(&budget);
+}
+
+/* Callbacks burn no more than their share, and it is there for them. */
+static void test_hint_share(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        struct ald_budget rule;
+        int64_t ordinary, hinted;
+    } cases[] = {
+        {"ten of a hundred", {.requests = 100, .per_ms = 1000, .hint_share = 10}, 90, 10},
+        {"one at least", {.requests = 5, .per_ms = 1000, .hint_share = 10}, 4, 1},
+        {"none of one", {.requests = 1, .per_ms = 1000, .hint_share = 10}, 1, 0},
+        {"none asked for", {.requests = 50, .per_ms = 1000}, 50, 0},
+        {"never all", {.requests = 10, .per_ms = 1000, .hint_share = 100}, 5, 5},
+        {"formula", {.formula = true, .each = 20, .base = 1200, .hint_share = 10}, 1080, 120},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        const struct ald_profile profile = with(cases[i].rule);
+        struct budget budget;
+        budget_init(&budget, &profile);
+        assert_int_equal(budget_shares(&budget), cases[i].hinted > 0);
+        int64_t hinted = cases[i].hinted > 0 ? burst(&budget, BUDGET_HINTED, 0) : 0;
+        int64_t ordinary = burst(&budget, BUDGET_ORDINARY, 0);
+        if (ordinary != cases[i].ordinary || hinted != cases[i].hinted)
+            fail_msg("%s: %d and %d", cases[i].name, (int)ordinary, (int)hinted);
+        budget_free(&budget);
+    }
+}
+
+static void test_block_and_pause(void **state)
+{
+    (void)state;
+    const struct ald_profile profile = with((struct ald_budget){.requests = 100, .per_ms = 10});
+    struct budget budget;
+    budget_init(&budget, &profile);
+    budget_block(&budget, 300000, "ERROR: 1005");
+    budget_block(&budget, 1000, "a shorter one takes nothing back");
+    assert_string_equal(budget.blocked_why, "ERROR: 1005");
+    assert_false(may(&budget, BUDGET_ORDINARY, 299999));
+    assert_true(may(&budget, BUDGET_ORDINARY, 300000));
+    budget_pause(&budget, true, 300000);
+    assert_true(budget_when(&budget, BUDGET_ORDINARY, 400000) == BUDGET_UNTOLD);
+    budget_pause(&budget, false, 400000);
+    assert_int_equal(budget.resumed_ms, 400000);
+    assert_true(may(&budget, BUDGET_ORDINARY, 400000));
+    budget_free(&budget);
+}
+
+/* Opens after so many in a row, lets one probe go, waits longer after each that fails. */
+static void test_breaker(void **state)
+{
+    (void)state;
+    const struct ald_profile profile = {.name = "two",
+                                        .schedule = {.every_ms = EVERY, .max_every_ms = MOST}};
+    struct budget budget;
+    budget_init(&budget, &profile);
+    for (unsigned i = 1; i < BUDGET_TROUBLES; i++)
+        assert_false(budget_told(&budget, i, BUDGET_TROUBLE, 0));
+    assert_false(budget_told(&budget, 50, BUDGET_SANE, 0)); /* one good answer: from the start */
+    for (unsigned i = 1; i < BUDGET_TROUBLES; i++)
+        assert_false(budget_told(&budget, i, BUDGET_TROUBLE, 0));
+    assert_false(budget_told(&budget, 51, BUDGET_NOTHING, 0));
+    assert_true(budget_told(&budget, 52, BUDGET_TROUBLE, 0));
+    assert_int_equal(budget.breaker, BREAKER_OPEN);
+    static const int64_t waits_ms[] = {5000, 10000, 20000, 40000, 60000, 60000};
+    int64_t now_ms = 0;
+    for (size_t i = 0; i < ALD_COUNT(waits_ms); i++) {
+        assert_false(budget_told(&budget, 1, BUDGET_TROUBLE, now_ms)); /* late ones move nothing */
+        assert_int_equal(budget_when(&budget, BUDGET_ORDINARY, now_ms), now_ms + waits_ms[i]);
+        now_ms += waits_ms[i];
+        budget_take(&budget, BUDGET_ORDINARY, 1000 + i, now_ms);
+        assert_int_equal(budget.breaker, BREAKER_HALF);
+        assert_true(budget_when(&budget, BUDGET_HINTED, now_ms) == BUDGET_UNTOLD); /* one */
+        assert_false(budget_told(&budget, 1000 + i, BUDGET_TROUBLE, now_ms));
+        assert_int_equal(budget.breaker, BREAKER_OPEN);
+    }
+    now_ms += 60000;
+    budget_take(&budget, BUDGET_ORDINARY, 2000, now_ms);
+    assert_false(budget_told(&budget, 2000, BUDGET_NOTHING, now_ms)); /* handed back: another */
+    assert_true(may(&budget, BUDGET_ORDINARY, now_ms));
+    budget_take(&budget, BUDGET_ORDINARY, 2001, now_ms);
+    assert_true(budget_told(&budget, 2001, BUDGET_SANE, now_ms));
+    assert_int_equal(budget.breaker, BREAKER_CLOSED);
+    assert_true(may(&budget, BUDGET_ORDINARY, now_ms));
+    budget_free(&budget);
+}
+
+/* Killed at any point: what was handed out before and after never exceeds the limit. */
+static void test_restart_windows(void **state)
+{
+    (void)state;
+    const struct ald_profile profile = with((struct ald_budget){.requests = 40, .per_ms = 1000});
+    for (int64_t before = 0; before <= 40; before++) {
+        struct budget budget;
+        struct budget again;
+        struct budget_saved saved = {0};
+        budget_init(&budget, &profile);
+        for (int64_t i = 0; i < before; i++) {
+            if (budget_save_due(&budget, 0, 500))
+                budget_save(&budget, 0, true, 500, &saved);
+            assert_true(budget_when(&budget, BUDGET_ORDINARY, 500) <= 500);
+            budget_take(&budget, BUDGET_ORDINARY, 1, 500);
+        }
+        budget_init(&again, &profile);
+        budget_restore(&again, 0, &saved, 600);
+        int64_t after = burst(&again, BUDGET_ORDINARY, 600);
+        assert_true(before + after <= 40);
+        assert_true(before + after >= 40 - 5);
+        assert_int_equal(burst(&again, BUDGET_ORDINARY, 1599), 0);
+        assert_int_equal(burst(&again, BUDGET_ORDINARY, 1600), 40);
+        budget_free(&again);
+        budget_free(&budget);
+    }
+}
+
+/* Rule 15: a tracker that is killed twenty times does not poll twenty times the base. */
+static void test_restart_formula(void **state)
+{
+    (void)state;
+    const struct ald_profile profile =
+        with((struct ald_budget){.formula = true, .each = 20, .base = 1200, .hint_share = 10});
+    struct budget_saved saved = {0};
+    int64_t polls = 0;
+    for (unsigned life = 0; life < 20; life++) {
+        struct budget budget;
+        budget_init(&budget, &profile);
+        budget_restore(&budget, 0, &saved, life * 1000);
+        for (unsigned i = 0; i < 100; i++) {
+            if (budget_save_due(&budget, 0, life * 1000))
+                budget_save(&budget, 0, true, life * 1000, &saved);
+            if (budget_when(&budget, BUDGET_ORDINARY, life * 1000) <= life * 1000) {
+                budget_take(&budget, BUDGET_ORDINARY, 1, life * 1000);
+                budget_settle(&budget, BUDGET_ORDINARY, true, life * 1000);
+                polls++;
+            }
+        }
+        budget_free(&budget);
+    }
+    assert_true(polls <= 1080);
+    assert_true(polls > 500);
+}
+
+/* A clean stop costs nothing. */
+static void test_clean_stop(void **state)
+{
+    (void)state;
+    const struct ald_profile profile =
+        with((struct ald_budget){.formula = true, .each = 20, .base = 1200});
+    struct budget budget;
+    struct budget_saved saved;
+    budget_init(&budget, &profile);
+    for (int i = 0; i < 100; i++)
+        assert_true(go(&budget, BUDGET_ORDINARY, 0));
+    budget_save(&budget, 0, false, 0, &saved);
+    assert_int_equal(saved.used[BUDGET_ORDINARY], 100);
+    assert_true(budget_when(&budget, BUDGET_ORDINARY, 0) == BUDGET_UNTOLD);
+    budget_restore(&budget, 0, &saved, 5);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 5), 1100);
+    budget_free(&budget);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_window_edges),
+        cmocka_unit_test(test_no_window_sees_more),
+        cmocka_unit_test(test_min_gap),
+        cmocka_unit_test(test_formula),
+        cmocka_unit_test(test_hint_share),
+        cmocka_unit_test(test_block_and_pause),
+        cmocka_unit_test(test_breaker),
+        cmocka_unit_test(test_restart_windows),
+        cmocka_unit_test(test_restart_formula),
+        cmocka_unit_test(test_clean_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
