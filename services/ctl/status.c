@@ -211,30 +211,56 @@ static void status_books(struct ctl *ctl, struct ald_json answer)
     status_end(ctl, "books", &line);
 }
 
-/* Of each provider whose account is blocked, for how long. The figures are called NAME.blocked_ms.
- */
+/* Does a figure have this name, NAME.tail? *name_len: of NAME. */
+static bool status_tail(struct ald_span key, const char *tail, size_t *name_len)
+{
+    size_t len = strlen(tail);
+    if (key.len <= len || !ald_span_eq_str(ald_span_skip(key, key.len - len), tail))
+        return false;
+    *name_len = key.len - len;
+    return true;
+}
+
+/* What keeps a provider from being asked. False: this figure says nothing of the kind. */
+static bool status_provider(struct status_line *line, struct ald_span key, int64_t value)
+{
+    const char *name = (const char *)key.data;
+    size_t len = 0;
+    if (value <= 0)
+        return false;
+    if (status_tail(key, ".paused", &len)) {
+        ald_buf_printf(&line->text, "%.*s is paused by a person: 'aldaba provider resume %.*s'",
+                       (int)len, name, (int)len, name);
+    } else if (status_tail(key, ".in_trouble", &len)) {
+        ald_buf_printf(&line->text, "%.*s is in trouble: it is asked once in a while", (int)len,
+                       name);
+    } else if (status_tail(key, ".blocked_ms", &len)) {
+        ald_buf_printf(&line->text, "%.*s is not asked for another ", (int)len, name);
+        status_age(line, value);
+        ald_buf_put_str(&line->text, ": it refuses the account");
+    } else {
+        return false;
+    }
+    line->tone = TONE_BAD;
+    return true;
+}
+
 static void status_providers(struct ctl *ctl, struct ald_json answer)
 {
-    static const char tail[] = ".blocked_ms";
     struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/provider"));
     struct ald_json value;
     struct ald_span key;
     int shown = 0;
     while (ald_json_walk_next(&walk, &key, &value) && shown < STATUS_PROVIDERS_MAX) {
-        size_t len = sizeof tail - 1;
-        int64_t wait_ms = pick_int(value, "");
-        if (wait_ms <= 0 || key.len <= len ||
-            !ald_span_eq_str(ald_span_skip(key, key.len - len), tail))
-            continue;
         struct status_line line;
         status_begin(&line);
-        ald_buf_printf(&line.text, "%.*s is not asked for another ", (int)(key.len - len),
-                       (const char *)key.data);
-        status_age(&line, wait_ms);
-        ald_buf_put_str(&line.text, ": it refuses the account");
-        line.tone = TONE_BAD;
-        status_end(ctl, "provider", &line);
-        shown++;
+        key = ald_span_of(key.data + 1, key.len - 2); /* without its quotes */
+        if (status_provider(&line, key, pick_int(value, ""))) {
+            status_end(ctl, "provider", &line);
+            shown++;
+        } else {
+            ald_buf_free(&line.text);
+        }
     }
 }
 

@@ -60,15 +60,20 @@ static enum budget_use budget_part_of(const struct budget *self, unsigned index,
     return budget_limit(self, index, use) > 0 ? use : BUDGET_ORDINARY;
 }
 
-/* Settled requests of a window that still count. */
+/* Settled requests of a window that still count: they settled in order. */
 static int64_t budget_settled(const struct budget_count *one, const struct budget_part *part,
                               int64_t now_ms)
 {
+    const size_t cap = (size_t)one->rule->requests;
     size_t gone = 0;
-    size_t cap = (size_t)one->rule->requests;
-    while (gone < part->count &&
-           part->at_ms[(part->first + gone) % cap] + one->rule->per_ms <= now_ms)
-        gone++;
+    size_t end = part->count;
+    while (gone < end) {
+        size_t middle = gone + (end - gone) / 2;
+        if (part->at_ms[(part->first + middle) % cap] + one->rule->per_ms <= now_ms)
+            gone = middle + 1;
+        else
+            end = middle;
+    }
     return (int64_t)(part->count - gone);
 }
 

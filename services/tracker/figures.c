@@ -87,20 +87,35 @@ static void figures_gateways(const struct tracker *self, zmsg_t *to)
     figure(to, "gateway", "spool_items", (int64_t)spool);
 }
 
+static void figures_provider(const struct pending_account *account, int64_t now_ms, zmsg_t *to)
+{
+    const struct budget *budget = &account->budget;
+    int64_t blocked_ms = budget->blocked_until_ms - now_ms;
+    const struct {
+        const char *what;
+        int64_t value;
+        bool said;
+    } list[] = {
+        {"open", (int64_t)account->open, account->seen},
+        {"queued", (int64_t)account->queued, account->seen},
+        {"blocked_ms", blocked_ms > 0 ? blocked_ms : 0, account->seen || blocked_ms > 0},
+        {"paused", 1, budget->paused},
+        {"in_trouble", budget->troubles, budget->breaker != BREAKER_CLOSED},
+    };
+    for (size_t i = 0; i < ALD_COUNT(list); i++) {
+        char name[ALD_KEY_MAX];
+        (void)snprintf(name, sizeof name, "%s.%s", account->profile->name, list[i].what);
+        if (list[i].said)
+            figure(to, "provider", name, list[i].value);
+    }
+}
+
+/* Of those that have something to say: there may be many profiles. */
 static void figures_providers(const struct tracker *self, zmsg_t *to)
 {
     const struct pending_account *account = NULL;
-    int64_t now_ms = tracker_now(self).run_ms;
-    for (size_t i = 0; (account = pending_account_at(self->pending, i)); i++) {
-        char name[ALD_KEY_MAX];
-        (void)snprintf(name, sizeof name, "%s.open", account->profile->name);
-        figure(to, "provider", name, (int64_t)account->open);
-        (void)snprintf(name, sizeof name, "%s.queued", account->profile->name);
-        figure(to, "provider", name, (int64_t)account->queued);
-        int64_t blocked = account->budget.blocked_until_ms - now_ms;
-        (void)snprintf(name, sizeof name, "%s.blocked_ms", account->profile->name);
-        figure(to, "provider", name, blocked > 0 ? blocked : 0);
-    }
+    for (size_t i = 0; (account = pending_account_at(self->pending, i)); i++)
+        figures_provider(account, tracker_now(self).run_ms, to);
 }
 
 /* Which task is owed for longest, and since when. Its id tells both. */

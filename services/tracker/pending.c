@@ -233,6 +233,7 @@ enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
     }
     ALD_ASSERT(zhashx_insert(self->by_id, &task->id, task) == 0);
     task->account->open++;
+    task->account->seen = true;
     self->phase_count[PENDING_IDLE]++;
     self->unattached += task->provider_id[0] == '\0';
     pending_line_up(self, task);

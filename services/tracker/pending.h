@@ -54,6 +54,7 @@ struct pending_account {
     uint64_t open; /* tasks here */
     uint64_t queued;
     uint64_t leased;
+    bool seen; /* it has had a task in this run */
     struct pending_queue queue[BUDGET_USES];
 };
 

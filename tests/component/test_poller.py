@@ -327,7 +327,7 @@ CASES = [
     ("ban-1", "demo", "code", True, True, None),
     ("x", "refused", "unknown", False, False, "connect"),
     ("x", "nowhere", "unknown", False, False, ""),
-    ("x", "no-such-profile", "unknown", False, False, "profile"),
+    ("x", "no-such-profile", "ignore", False, False, "profile"),
 ]
 
 
@@ -383,7 +383,7 @@ def test_sigterm_hands_back_and_finishes(place):
     place.poller.send(signal.SIGTERM)
     outcomes = place.tracker.until_outcomes(4)
     assert place.poller.wait() == 0
-    assert [outcome["then"] for outcome in outcomes] == ["done", "done", "unknown", "unknown"]
+    assert [outcome["then"] for outcome in outcomes] == ["done", "done", "ignore", "ignore"]
     for outcome in outcomes[2:]:
         assert not outcome.get("left", False) and "handed back" in outcome["error"]
     assert place.tracker.readies[-1]["stopping"]

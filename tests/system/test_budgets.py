@@ -115,6 +115,7 @@ def test_1005_is_the_account_not_the_task():
         assert len(times(house)) == 1, "the account was asked although it is blocked"
         shown = house.aldaba("provider", "status", "sandbox")
         assert "blocked" in shown.stdout and "ERROR: 1005" in shown.stdout, shown
+        assert "sandbox is not asked for another" in house.aldaba("status").stdout
         assert gauge(house, "blocked_seconds") > 200
         house.tracker.kill9()
         house.tracker.start()
@@ -123,7 +124,8 @@ def test_1005_is_the_account_not_the_task():
         for provider_id in ledger.tasks:
             answer = house.public.get("/callback/sandbox", id=provider_id, code="A")
             ledger.noted(provider_id, "A", answer.status)
-        assert settle(house, ledger).demand().sources == {"callback": 20}
+        sources = settle(house, ledger).demand().sources
+        assert sum(sources.values()) == 20 and set(sources) <= {"callback", "late"}, sources
         assert len(times(house)) == 1
 
 
@@ -147,6 +149,7 @@ def test_a_pause_outlives_the_tracker(end):
         task = house.register(doomed, provider="other")
         assert house.ended(task["id"])["state"] == "expired"
         assert provider(house)["open"] == 10
+        assert "sandbox is paused by a person" in house.aldaba("status").stdout
         asked = house.provider_ledger()
         assert not any(asked[provider_id]["polls"] for provider_id in ledger.tasks)
         assert gauge(house, "paused") == 1
