@@ -59,6 +59,40 @@ static void test_hmac(void **state)
     assert_hex(out, "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
 }
 
+static void test_hmac_of_pieces(void **state)
+{
+    (void)state;
+    const struct ald_span parts[] = {ald_span_str("what do ya want "), ald_span_of(NULL, 0),
+                                     ald_span_str("for nothing?")};
+    uint8_t out[32];
+    ald_hmac_sha256_of(ald_span_str("Jefe"), parts, ALD_COUNT(parts), out);
+    assert_hex(out, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    ald_hmac_sha256_of(ald_span_of(NULL, 0), NULL, 0, out); /* no key, no message */
+    assert_hex(out, "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+}
+
+/* RFC 8032, 7.1. */
+static void test_ed25519(void **state)
+{
+    (void)state;
+    static const char key[] = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c";
+    static const char signature[] =
+        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+        "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00";
+    struct ald_buf bytes;
+    ald_buf_init(&bytes, 96);
+    assert_int_equal(ald_hex_decode(&bytes, ald_span_str(key)), ALD_OK);
+    assert_int_equal(ald_hex_decode(&bytes, ald_span_str(signature)), ALD_OK);
+    assert_true(ald_ed25519_ok(bytes.data, bytes.data + 32, ald_span_str("\x72")));
+    assert_false(ald_ed25519_ok(bytes.data, bytes.data + 32, ald_span_str("\x73")));
+    assert_false(ald_ed25519_ok(bytes.data, bytes.data + 32, ald_span_of(NULL, 0)));
+    bytes.data[95] ^= 0xff; /* a number beyond the order */
+    assert_false(ald_ed25519_ok(bytes.data, bytes.data + 32, ald_span_str("\x72")));
+    memset(bytes.data, 0xff, 32); /* no point of the curve */
+    assert_false(ald_ed25519_ok(bytes.data, bytes.data + 32, ald_span_str("\x72")));
+    ald_buf_free(&bytes);
+}
+
 static void test_equal(void **state)
 {
     (void)state;
@@ -113,7 +147,8 @@ int main(void)
         cmocka_unit_test(test_example),        cmocka_unit_test(test_sha256),
         cmocka_unit_test(test_a_file),         cmocka_unit_test(test_sha256),
         cmocka_unit_test(test_hmac),           cmocka_unit_test(test_equal),
-        cmocka_unit_test(test_random_differs),
+        cmocka_unit_test(test_random_differs), cmocka_unit_test(test_hmac_of_pieces),
+        cmocka_unit_test(test_ed25519),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
