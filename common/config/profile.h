@@ -17,6 +17,7 @@
 #include "common/base/guard.h"
 #include "common/base/rc.h"
 #include "common/base/span.h"
+#include "common/config/auth.h"
 #include "common/config/budget.h"
 #include "common/config/yaml.h"
 
@@ -85,6 +86,7 @@ struct ald_profile {
     int64_t result_ttl_ms; /* the provider forgets answers after this; 0 = not known */
 
     enum ald_trust trust;
+    ald_auth_t *auth;         /* of the set of profiles; NULL: none is asked for */
     unsigned source_ip_count; /* 0 = from anywhere */
     struct ald_cidr source_ips[ALD_CIDR_MAX];
     uint64_t max_body;

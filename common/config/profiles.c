@@ -86,7 +86,7 @@ static const struct ald_setting PROFILE_ROWS[] = {
      365 * DAY, 0, NULL, "When a task without an answer expires."},
     {"poll.result_ttl", ALD_SETTING_DURATION, FIELD(result_ttl_ms), "0s", 0, 365 * DAY, 0, NULL,
      "How long the provider keeps an answer; 0s: not known."},
-    {"callback.trust", ALD_SETTING_WORD, FIELD(trust), "token", 0, 0, 0, "hint id token",
+    {"callback.trust", ALD_SETTING_WORD, FIELD(trust), "token", 0, 0, 0, "hint id token auth",
      "What a callback must prove to be believed."},
     {"callback.max_body", ALD_SETTING_BYTES, FIELD(max_body), "4MiB", 1, 512 * MIB, 0, NULL,
      "Largest callback."},
@@ -102,12 +102,13 @@ static const struct ald_setting PROFILE_ROWS[] = {
      "Unproven arrivals kept."},
     {"callback.quota_bytes", ALD_SETTING_BYTES, FIELD(quota_bytes), "64MiB", 1, 1024 * 1024 * MIB,
      0, NULL, "Bytes of unproven arrivals kept."},
-    {"callback.auth.source_ips", ALD_SETTING_LIST, FIELD(source_ips), "", 0, 0, ALD_SETTING_BLOCKS,
-     NULL, "Addresses that may call back; empty: all."},
     {"callback.verification_file.path", ALD_SETTING_TEXT, FIELD(verification_path), "", 0, 0, 0,
      NULL, "Path of the file that proves the address is ours."},
     {"callback.verification_file.content", ALD_SETTING_TEXT, FIELD(verification_content), "", 0, 0,
      0, NULL, "What it says."},
+    /* The last one: auth.c prints the rest of its group behind it. */
+    {"callback.auth.source_ips", ALD_SETTING_LIST, FIELD(source_ips), "", 0, 0, ALD_SETTING_BLOCKS,
+     NULL, "Addresses that may call back; empty: all."},
 };
 
 static void profile_check_name(const struct ald_node *node, const struct profile_form *form,
@@ -177,9 +178,10 @@ static void profile_take_ips(const struct ald_texts *ips, struct ald_profile *ou
 
 static enum ald_trust profile_trust(const char *word)
 {
-    return strcmp(word, "hint") == 0 ? ALD_TRUST_HINT
-           : strcmp(word, "id") == 0 ? ALD_TRUST_ID
-                                     : ALD_TRUST_TOKEN;
+    return strcmp(word, "hint") == 0   ? ALD_TRUST_HINT
+           : strcmp(word, "id") == 0   ? ALD_TRUST_ID
+           : strcmp(word, "auth") == 0 ? ALD_TRUST_AUTH
+                                       : ALD_TRUST_TOKEN;
 }
 
 static void profile_take(const struct ald_node *node, const struct profile_form *form,
@@ -215,6 +217,35 @@ static void profile_take(const struct ald_node *node, const struct profile_form 
     memcpy(out->verification_content, form->verification_content, sizeof out->verification_content);
 }
 
+/* What auth.c and budget.c read; `poll` stands first, to be left out where there is one. */
+static const char *const PROFILE_OTHERS[] = {"poll",
+                                             "budgets",
+                                             "secrets.*",
+                                             "callback.ack",
+                                             "callback.auth.url_token",
+                                             "callback.auth.on_fail",
+                                             "callback.auth.header_secret",
+                                             "callback.auth.standard_webhooks",
+                                             "callback.auth.hmac",
+                                             "callback.auth.ed25519",
+                                             NULL};
+
+static void profile_take_auth(const struct ald_node *node, bool resolve, struct ald_errors *errors,
+                              struct ald_profile *out)
+{
+    const struct ald_node *secrets = ald_node_find(node, "secrets");
+    char unused[sizeof out->key];
+    for (const struct ald_node *at = secrets == NULL ? NULL : secrets->first; at != NULL;
+         at = at->next)
+        if (strcmp(at->key, "key") != 0)
+            (void)!ald_setting_secret(at, false, errors, unused, sizeof unused);
+    out->auth = ald_auth_load(node, resolve, errors);
+    if (out->trust == ALD_TRUST_AUTH && !ald_auth_asks(out->auth))
+        ald_errors_add(errors, ald_node_at(node, "callback.trust"),
+                       "trust: auth needs a scheme in callback.auth: header_secret, "
+                       "standard_webhooks, hmac or ed25519.");
+}
+
 static bool profile_never_polls(const struct ald_node *node)
 {
     const struct ald_node *poll = ald_node_find(node, "poll");
@@ -224,12 +255,10 @@ static bool profile_never_polls(const struct ald_node *node)
 static void profile_load(const struct ald_node *node, bool resolve_secrets,
                          struct ald_errors *errors, struct ald_profile *out)
 {
-    static const char *const apart[] = {"budgets", NULL};
-    static const char *const no_poll[] = {"budgets", "poll", NULL};
     bool never_polls = profile_never_polls(node);
     const struct ald_setting_table table = {.rows = PROFILE_ROWS,
                                             .count = ALD_COUNT(PROFILE_ROWS),
-                                            .foreign = never_polls ? no_poll : apart,
+                                            .foreign = PROFILE_OTHERS + (never_polls ? 0 : 1),
                                             .unresolved = !resolve_secrets};
     struct profile_form form = {0};
     size_t before = errors->count;
@@ -244,6 +273,7 @@ static void profile_load(const struct ald_node *node, bool resolve_secrets,
     profile_take(node, &form, out);
     profile_take_ips(&form.source_ips, out);
     ald_budgets_read(node, errors, &out->budgets);
+    profile_take_auth(node, resolve_secrets, errors, out);
 }
 
 enum ald_rc ald_profiles_load(const struct ald_node *providers, bool resolve_secrets,
@@ -319,6 +349,7 @@ static void profile_print(const struct ald_node *node, struct ald_buf *out)
         form.key[0] = '?'; /* there is one: it is printed as a mask */
     ald_buf_printf(out, "  %s:\n", node->key);
     ald_setting_print(&table, &form, 4, out);
+    ald_auth_print(node, 8, out);
     if (never_polls)
         ald_buf_put_str(out, "    poll: none\n");
     ald_budgets_print(&budgets, 4, out);
@@ -340,8 +371,10 @@ void ald_profiles_destroy(ald_profiles_t **self_p)
     ald_profiles_t *self = *self_p;
     if (self == NULL)
         return;
-    for (size_t i = 0; i < self->count; i++)
+    for (size_t i = 0; i < self->count; i++) {
+        ald_auth_destroy(&self->list[i].auth);
         explicit_bzero(self->list[i].key, sizeof self->list[i].key);
+    }
     free(self);
     *self_p = NULL;
 }

@@ -186,10 +186,13 @@ static void setting_no_such(const struct ald_setting_table *table, const char *p
         list[count] = names[count];
         count++;
     }
-    for (size_t i = 0; prefix[0] == '\0' && table->foreign != NULL && i < 16; i++) {
-        if (table->foreign[i] == NULL)
-            break;
-        list[count++] = table->foreign[i];
+    size_t skip = prefix[0] == '\0' ? 0 : strlen(prefix) + 1;
+    for (size_t i = 0; table->foreign != NULL && i < 16 && table->foreign[i] != NULL; i++) {
+        const char *key = table->foreign[i];
+        bool below = strncmp(key, prefix, strlen(prefix)) == 0 && strlen(key) > skip &&
+                     (skip == 0 || key[skip - 1] == '.');
+        if (below && strchr(key + skip, '.') == NULL && key[skip] != '*')
+            list[count++] = key + skip;
     }
     const char *dot = prefix[0] == '\0' ? "" : ".";
     const char *near = ald_text_nearest(node->key, list, count);
@@ -198,6 +201,17 @@ static void setting_no_such(const struct ald_setting_table *table, const char *p
                        dot, node->key, prefix, dot, near);
     else
         ald_errors_add(errors, node, "There is no setting %s%s%.64s.", prefix, dot, node->key);
+}
+
+/* Is what has no row in this group somebody else's? */
+static bool setting_rest_foreign(const struct ald_setting_table *table, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    for (size_t i = 0; len > 0 && table->foreign != NULL && table->foreign[i] != NULL; i++)
+        if (strncmp(table->foreign[i], prefix, len) == 0 &&
+            strcmp(table->foreign[i] + len, ".*") == 0)
+            return true;
+    return false;
 }
 
 /* Take the children of one map; its own key is prefix. Ends: each level adds a part to a key, and
@@ -218,7 +232,8 @@ static void setting_take_map(const struct ald_setting_table *table, const char *
             snprintf(key, sizeof key, "%s%s%s", prefix, prefix[0] == '\0' ? "" : ".", node->key);
         const struct ald_setting *row =
             len < 0 || (size_t)len >= sizeof key ? NULL : setting_find(table, key);
-        if (prefix[0] == '\0' && setting_listed(table->foreign, node->key))
+        if (setting_listed(table->foreign, key) ||
+            (row == NULL && setting_rest_foreign(table, prefix)))
             continue;
         if (row != NULL)
             setting_take_node(table, row, node, errors, out);

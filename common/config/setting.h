@@ -63,7 +63,8 @@ struct ald_setting {
 struct ald_setting_table {
     const struct ald_setting *rows;
     size_t count;
-    const char *const *foreign; /* top-level keys that somebody else reads; NULL-ended */
+    const char *const *foreign; /* keys that somebody else reads, with all below them; NULL-ended.
+                                 * `group.*`: all of a group that has no row */
     bool unresolved;            /* look at the form of secrets only; they stay empty */
 };
 

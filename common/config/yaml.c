@@ -155,6 +155,13 @@ static bool yaml_wants_key(const struct yaml_reader *self)
            self->key == NULL;
 }
 
+/* ${VAR} and nothing beside it; a default would be written here after all. */
+static bool yaml_is_variable(struct ald_span raw)
+{
+    return ald_span_starts(raw, "${") && ald_span_find(raw, '}') + 1 == raw.len &&
+           memmem(raw.data, raw.len, ":-", 2) == NULL;
+}
+
 static void yaml_scalar(struct yaml_reader *self, const yaml_event_t *event)
 {
     struct ald_node at = yaml_place(self, &event->start_mark);
@@ -184,6 +191,7 @@ static void yaml_scalar(struct yaml_reader *self, const yaml_event_t *event)
         return;
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     node->template = template;
+    node->variable = !template && yaml_is_variable(ald_span_of(raw, len));
     yaml_hang(self, node);
     yaml_anchor(self, event->data.scalar.anchor, node, false);
 }
@@ -222,6 +230,7 @@ static bool yaml_copy(struct yaml_reader *self, const struct ald_node *from, str
 {
     to->quoted = from->quoted;
     to->template = from->template;
+    to->variable = from->variable;
     if (depth > ALD_YAML_DEPTH_MAX)
         return false;
     for (const struct ald_node *child = from->first; child != NULL; child = child->next) {

@@ -32,6 +32,7 @@ struct ald_node {
     enum ald_node_kind kind;
     bool quoted;            /* a scalar written in quotes or as a block */
     bool template;          /* a ${lower} was left in the text */
+    bool variable;          /* it was written as ${VAR}, and nothing else was */
     const char *key;        /* of a child of a map, else NULL */
     const char *text;       /* of a scalar, else "" */
     const char *file;       /* where it was written */

@@ -104,7 +104,8 @@ static const struct load_case load_cases[] = {
     {HEAD POLL ", callback: {trsut: id}}",
      "p.yaml:1:106: There is no setting callback.trsut; did you mean callback.trust?\n"},
     {HEAD POLL ", callback: {trust: auth}}",
-     "p.yaml:1:106: callback.trust is \"auth\"; it must be one of: hint id token.\n"},
+     "p.yaml:1:106: trust: auth needs a scheme in callback.auth: header_secret, standard_webhooks, "
+     "hmac or ed25519.\n"},
     {HEAD POLL ", callback: {auth: {source_ips: [10.0.0.1/8, host]}}}",
      "p.yaml:1:126: A value of callback.auth.source_ips is \"10.0.0.1/8\"; it must be an address, "
      "or a block of them such as 10.0.0.0/8.\n"
