@@ -5,7 +5,7 @@
 
 #include "common/base/text.h"
 #include "common/config/auth_inside.h"
-#include "common/config/setting.h"
+#include "common/config/setting_value.h"
 
 enum { AUTH_REJECTED = 401, AUTH_STORED = 200, AUTH_NOT_STORED = 503 };
 
@@ -141,7 +141,10 @@ void ald_auth_print(const struct ald_node *profile, unsigned indent, struct ald_
     ald_setting_print(&AUTH_TABLE, &words, indent, out);
     auth_schemes_print(&load, block, indent, out);
     int outer = indent >= 2 ? (int)indent - 2 : 0;
-    ald_buf_printf(out, "%*sack:\n%*srejected: %u\n", outer, "", (int)indent, "", self->rejected);
+    const struct ald_setting text = {"rejected", ALD_SETTING_TEXT, 0, 0, "", 0, 0, 0, NULL, ""};
+    ald_buf_printf(out, "%*sack:\n%*srejected: [%u, ", outer, "", (int)indent, "", self->rejected);
+    ald_setting_write(&text, self->rejected_text, out);
+    ald_buf_put_str(out, "]\n");
     ald_auth_destroy(&self);
     ald_errors_free(&unsaid);
 }

@@ -122,16 +122,20 @@ static bool auth_secret(const struct auth_load *self, const struct ald_node *nod
     }
     if (node->kind == ALD_NODE_MAP)
         return ald_setting_secret(node, self->resolve, self->errors, out, AUTH_SECRET_MAX);
-    if (!node->variable)
+    if (!node->variable) {
         ald_errors_add(
             self->errors, node,
             "A secret is written as {env: VAR}, {file: PATH}, ${VAR} or ${secret.NAME}.");
-    else if (node->text[0] == '\0' ||
-             ald_text_copy(out, AUTH_SECRET_MAX, ald_span_str(node->text)) != ALD_OK)
+        return false;
+    }
+    if (node->text[0] == '\0' ||
+        ald_text_copy(out, AUTH_SECRET_MAX, ald_span_str(node->text)) != ALD_OK) {
         ald_errors_add(self->errors, node, "The secret in the variable is empty or too long.");
-    else
-        return true;
-    return false;
+        return false;
+    }
+    if (!self->resolve)
+        explicit_bzero(out, AUTH_SECRET_MAX);
+    return true;
 }
 
 /* Keep a secret as its bytes: `whsec_` and base64 in Standard Webhooks. */

@@ -157,10 +157,13 @@ ALD_NODISCARD bool ald_scope_find(const char *word, enum ald_scope *out);
 /* A set of profiles, by name. */
 typedef struct ald_profiles ald_profiles_t;
 
+/* Bits: which secrets a program needs. */
+enum ald_secrets { ALD_SECRETS_POLL = 1, ALD_SECRETS_AUTH = 2 };
+
 /* Load the `providers` mapping of the settings. Every error is appended to errors (file:line:column
- * each); resolve_secrets is false for checks that must not need them.
+ * each). secrets says whose are resolved (enum ald_secrets): who need not have them is not asked.
  * ALD_OK: *out is the caller's. ALD_INVALID: errors say why, *out is NULL. */
-ALD_NODISCARD enum ald_rc ald_profiles_load(const struct ald_node *providers, bool resolve_secrets,
+ALD_NODISCARD enum ald_rc ald_profiles_load(const struct ald_node *providers, unsigned secrets,
                                             struct ald_errors *errors, ald_profiles_t **out);
 
 /* Everything that a profile lets in must pass the bus: append an error for each profile whose

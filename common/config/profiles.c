@@ -252,14 +252,14 @@ static bool profile_never_polls(const struct ald_node *node)
     return poll != NULL && poll->kind == ALD_NODE_SCALAR && strcmp(poll->text, "none") == 0;
 }
 
-static void profile_load(const struct ald_node *node, bool resolve_secrets,
-                         struct ald_errors *errors, struct ald_profile *out)
+static void profile_load(const struct ald_node *node, unsigned secrets, struct ald_errors *errors,
+                         struct ald_profile *out)
 {
     bool never_polls = profile_never_polls(node);
     const struct ald_setting_table table = {.rows = PROFILE_ROWS,
                                             .count = ALD_COUNT(PROFILE_ROWS),
                                             .foreign = PROFILE_OTHERS + (never_polls ? 0 : 1),
-                                            .unresolved = !resolve_secrets};
+                                            .unresolved = (secrets & ALD_SECRETS_POLL) == 0};
     struct profile_form form = {0};
     size_t before = errors->count;
     ald_setting_defaults(&table, &form);
@@ -273,10 +273,10 @@ static void profile_load(const struct ald_node *node, bool resolve_secrets,
     profile_take(node, &form, out);
     profile_take_ips(&form.source_ips, out);
     ald_budgets_read(node, errors, &out->budgets);
-    profile_take_auth(node, resolve_secrets, errors, out);
+    profile_take_auth(node, (secrets & ALD_SECRETS_AUTH) != 0, errors, out);
 }
 
-enum ald_rc ald_profiles_load(const struct ald_node *providers, bool resolve_secrets,
+enum ald_rc ald_profiles_load(const struct ald_node *providers, unsigned secrets,
                               struct ald_errors *errors, ald_profiles_t **out)
 {
     *out = NULL;
@@ -294,7 +294,7 @@ enum ald_rc ald_profiles_load(const struct ald_node *providers, bool resolve_sec
     ALD_ASSERT(self != NULL);
     for (const struct ald_node *node = count == 0 ? NULL : providers->first; node != NULL;
          node = node->next)
-        profile_load(node, resolve_secrets, errors, &self->list[self->count++]);
+        profile_load(node, secrets, errors, &self->list[self->count++]);
     if (errors->count > before) {
         ald_profiles_destroy(&self);
         return ALD_INVALID;

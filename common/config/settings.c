@@ -218,7 +218,7 @@ enum ald_rc ald_settings_load(const char *path, const char *const *flags, size_t
     if (errors->count == before)
         return ALD_OK;
     ald_profiles_t *profiles = NULL; /* all that is wrong is said at once */
-    (void)!ald_profiles_load(out->providers, false, errors, &profiles);
+    (void)!ald_profiles_load(out->providers, 0, errors, &profiles);
     ald_profiles_destroy(&profiles);
     ald_settings_free(out);
     return ALD_INVALID;

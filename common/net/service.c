@@ -103,7 +103,7 @@ static bool service_configure(ald_service_t *self, const struct service_argument
     bool ok = ald_settings_load(arguments->config, arguments->flags, arguments->flag_count, &errors,
                                 &self->settings) == ALD_OK;
     if (ok && (self->ops->profiles || arguments->check)) {
-        bool secrets = self->ops->secrets && !arguments->check;
+        unsigned secrets = arguments->check ? 0 : self->ops->secrets;
         ok = ald_profiles_load(self->settings.providers, secrets, &errors, &self->profiles) ==
                  ALD_OK &&
              ald_settings_fit(&self->settings, self->profiles, &errors);

@@ -25,7 +25,7 @@ struct ald_service_ops {
     const char *name; /* gateway, tracker, poller, dlq */
     const char *help; /* one sentence for --help */
     bool profiles;    /* load provider profiles */
-    bool secrets;     /* and resolve their secrets */
+    unsigned secrets; /* and resolve these of their secrets: enum ald_secrets */
     /* Open, recover, bind, add sockets and timers to the loop. On failure err says why. */
     enum ald_rc (*start)(void *self, ald_service_t *service, struct ald_err *err);
     /* Extra facts for the ready line, such as "public=8080"; may write nothing. */

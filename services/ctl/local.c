@@ -20,7 +20,7 @@ static int local_check_profiles(const struct ald_settings *settings, size_t *cou
     struct ald_errors errors;
     ald_profiles_t *profiles = NULL;
     ald_errors_init(&errors);
-    if (ald_profiles_load(settings->providers, false, &errors, &profiles) == ALD_OK) {
+    if (ald_profiles_load(settings->providers, 0, &errors, &profiles) == ALD_OK) {
         *count = ald_profiles_count(profiles);
         (void)!ald_settings_fit(settings, profiles, &errors);
     }

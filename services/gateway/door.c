@@ -168,6 +168,42 @@ static void door_oversized(const struct door *self, struct door_worker *worker,
     door_too_large(exchange);
 }
 
+/* Not stored, on purpose: its sender is not who the profile asks for. */
+static void door_rejected(const struct intake_route *route, http_exchange_t *exchange)
+{
+    const char *text;
+    unsigned status = ald_auth_rejected(route->profile->auth, &text);
+    ledger_add(LEDGER_REJECTED);
+    (void)door_say(exchange, status, DOOR_TEXT, text);
+}
+
+static void door_judge(const struct door *self, struct door_worker *worker,
+                       const struct intake_route *route, http_exchange_t *exchange, bool whole)
+{
+    const struct http_request *request = http_request(exchange);
+    struct ald_span body = ald_buf_span(&worker->body);
+    enum intake_fate fate =
+        intake_message(&self->rules, route, request, whole ? &body : NULL, ald_clock_now().wall_ms,
+                       &worker->work, &worker->callback);
+    const struct proof *proof = &worker->work.proof;
+    if (proof->looked)
+        ledger_proof(route->provider, ald_auth_why_name(proof->result.why));
+    if (fate == INTAKE_REJECT) {
+        door_rejected(route, exchange);
+    } else if (!whole && fate == INTAKE_STORE) {
+        door_oversized(self, worker, route, exchange);
+    } else if (!whole) {
+        door_too_large(exchange);
+    } else if (fate == INTAKE_REFUSE) {
+        ledger_add(LEDGER_UNREADABLE);
+        (void)door_say(exchange, 400, DOOR_TEXT, "the message can't be read\n");
+    } else {
+        enum item_end end = door_store(self, worker);
+        door_clear(worker); /* before the answer, which may bring the next body at once */
+        door_answer(self, route, exchange, end);
+    }
+}
+
 static void door_callback(const struct door *self, struct door_worker *worker,
                           const struct intake_route *route, http_exchange_t *exchange)
 {
@@ -184,22 +220,8 @@ static void door_callback(const struct door *self, struct door_worker *worker,
         return;
     }
     const struct http_request *request = http_request(exchange);
-    struct ald_span body = ald_buf_span(&worker->body);
     bool whole = rc == ALD_OK && request->query.len <= ALD_QUERY_MAX;
-    bool store = intake_message(&self->rules, route, request, whole ? &body : NULL,
-                                ald_clock_now().wall_ms, &worker->work, &worker->callback);
-    if (!whole && store) {
-        door_oversized(self, worker, route, exchange);
-    } else if (!whole) {
-        door_too_large(exchange);
-    } else if (!store) {
-        ledger_add(LEDGER_UNREADABLE);
-        (void)door_say(exchange, 400, DOOR_TEXT, "the message can't be read\n");
-    } else {
-        enum item_end end = door_store(self, worker);
-        door_clear(worker); /* before the answer, which may bring the next body at once */
-        door_answer(self, route, exchange, end);
-    }
+    door_judge(self, worker, route, exchange, whole);
 }
 
 void door_handle(void *arg, void *arg_worker, http_exchange_t *exchange)

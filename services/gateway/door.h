@@ -3,7 +3,8 @@
  * What is answered: 200 `OK` when stored, whatever is thought of it later; 503 with Retry-After
  * when it is stored nowhere (and the task is remembered for a hint, see hints.h); 413 over the
  * profile's max_body (and the tracker is told, so that the task is polled soon); 404 for a forged
- * token or another route; 400 for what nobody vouches for and nobody can read; nothing when the
+ * token or another route; what the profile says (`ack.rejected`) for what does not prove its sender
+ * where such is rejected; 400 for what nobody vouches for and nobody can read; nothing when the
  * body did not come whole.
  *
  * Threads: the listener's; one struct a thread.

@@ -154,8 +154,20 @@ static enum ald_rc gateway_open(gateway_t *self, struct ald_err *err)
     return rc == ALD_OK ? caller_new(loop, settings, &self->caller, err) : rc;
 }
 
+/* A proof that nothing can be checked with fails: better said at the start than looked for later.
+ */
+static void gateway_tell_keys(const ald_profiles_t *profiles)
+{
+    for (size_t i = 0; i < ald_profiles_count(profiles); i++) {
+        const struct ald_profile *profile = ald_profiles_at(profiles, i);
+        if (!ald_auth_ready(profile->auth))
+            ald_log(ALD_WARN, "auth.no_key", "provider=%s", profile->name);
+    }
+}
+
 static void gateway_furnish(gateway_t *self)
 {
+    gateway_tell_keys(ald_service_profiles(self->service));
     const struct ald_settings *settings = ald_service_settings(self->service);
     self->api.caller = self->caller;
     self->api.keyring = self->keyring;

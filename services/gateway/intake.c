@@ -1,6 +1,7 @@
 #include "services/gateway/intake.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -237,15 +238,6 @@ static bool intake_names_task(const struct intake_route *route, const struct msg
     return verdict.id[0] != '\0'; /* kept to the letter; control bytes make it none */
 }
 
-static const char *intake_proof(const struct intake_route *route, bool peer_ok)
-{
-    if (route->genuine)
-        return ald_proof_name(ALD_PROOF_TOKEN);
-    if (route->profile->trust == ALD_TRUST_ID && peer_ok)
-        return ald_proof_name(ALD_PROOF_ID);
-    return ald_proof_name(ALD_PROOF_NONE);
-}
-
 static void intake_set(char *out, size_t cap, const char *text)
 {
     ald_text_cut(out, cap, ald_span_str(text));
@@ -257,12 +249,33 @@ static void intake_spoilt(struct msg_callback *out, enum ald_reason reason, cons
     intake_set(out->detail, sizeof out->detail, why);
 }
 
-bool intake_message(const struct intake_rules *rules, const struct intake_route *route,
-                    const struct http_request *request, const struct ald_span *body,
-                    int64_t received_at_ms, struct intake_work *work, struct msg_callback *out)
+/* Who sent it: what is proved, and what is wrong with a proof. True: go on. */
+static bool intake_prove(const struct intake_route *route, const struct http_request *request,
+                         const struct ald_span *body, struct intake_work *work,
+                         struct msg_callback *out)
 {
-    *out = (struct msg_callback){
-        .task = route->task, .attempt = route->attempt, .received_at_ms = received_at_ms};
+    const struct proof_facts facts = {.profile = route->profile,
+                                      .genuine = route->genuine,
+                                      .peer_ok = !route->profile ||
+                                                 ald_profile_peer_ok(route->profile, out->peer),
+                                      .body = body,
+                                      .now_ms = out->received_at_ms};
+    struct proof *proof = &work->proof;
+    proof_find(&facts, request, proof);
+    intake_set(out->proof, sizeof out->proof, ald_proof_name(proof->proof));
+    if (proof->then == PROOF_SPOIL) {
+        char why[ALD_TEXT_MAX];
+        (void)snprintf(why, sizeof why, "%s: %s", proof->result.scheme,
+                       ald_auth_why_text(proof->result.why));
+        intake_spoilt(out, ALD_REASON_UNAUTHENTICATED, why);
+    }
+    return proof->then != PROOF_REJECT;
+}
+
+static void intake_envelope(const struct intake_rules *rules, const struct intake_route *route,
+                            const struct http_request *request, struct intake_work *work,
+                            struct msg_callback *out)
+{
     const char *content_type = http_header(request, "Content-Type");
     const char *trace = http_header(request, "traceparent");
     intake_set(out->provider, sizeof out->provider, route->provider);
@@ -273,22 +286,30 @@ bool intake_message(const struct intake_rules *rules, const struct intake_route 
     peer_find(rules->peers, request, out->peer);
     intake_keep_headers(request, &work->headers);
     out->headers = ald_buf_span(&work->headers);
-    bool peer_ok = !route->profile || ald_profile_peer_ok(route->profile, out->peer);
-    intake_set(out->proof, sizeof out->proof, intake_proof(route, peer_ok));
+}
 
+enum intake_fate intake_message(const struct intake_rules *rules, const struct intake_route *route,
+                                const struct http_request *request, const struct ald_span *body,
+                                int64_t received_at_ms, struct intake_work *work,
+                                struct msg_callback *out)
+{
+    *out = (struct msg_callback){
+        .task = route->task, .attempt = route->attempt, .received_at_ms = received_at_ms};
+    intake_envelope(rules, route, request, work, out);
     bool oversized = !body || request->query.len > ALD_QUERY_MAX;
+    if (!intake_prove(route, request, oversized ? NULL : body, work, out))
+        return INTAKE_REJECT;
     if (!oversized) {
         out->query = request->query;
         out->body = *body;
     }
     const char *fault = oversized ? NULL : intake_fault(request, out->content_type, out->body);
-    if (!route->genuine)
-        return !oversized && !fault && intake_names_task(route, out, &work->scratch);
-    if (!peer_ok)
-        intake_spoilt(out, ALD_REASON_UNAUTHENTICATED, "the sender's address is not in source_ips");
-    else if (fault)
+    bool vouched = route->genuine || work->proof.proof == ALD_PROOF_AUTH;
+    if (!vouched && (oversized || fault || !intake_names_task(route, out, &work->scratch)))
+        return INTAKE_REFUSE;
+    if (fault && out->fault[0] == '\0')
         intake_spoilt(out, ALD_REASON_MALFORMED, fault);
     if (oversized)
         intake_set(out->fault, sizeof out->fault, "oversized");
-    return true;
+    return INTAKE_STORE;
 }

@@ -15,6 +15,7 @@
 #include "proto/token.h"
 #include "services/gateway/http.h"
 #include "services/gateway/peer.h"
+#include "services/gateway/proof.h"
 
 struct intake_rules {
     const ald_profiles_t *profiles;
@@ -52,18 +53,24 @@ void intake_route(const struct intake_rules *rules, const struct ald_keys *keys,
 struct intake_work {
     struct ald_buf headers;
     struct ald_buf scratch;
+    struct proof proof; /* what was found */
+};
+
+enum intake_fate {
+    INTAKE_STORE,
+    INTAKE_REFUSE, /* can't be read and nobody vouches for it: 400, or without a body 413 */
+    INTAKE_REJECT  /* it does not prove its sender, and the profile wants none of such */
 };
 
 void intake_work_init(struct intake_work *work);
 void intake_work_free(struct intake_work *work);
 
 /* Make the message of a request on a route that is a callback. body NULL: it is over max_body.
- * True: out is to be stored, borrowing from request, body and work. False: it can't be read and
- * nobody vouches for it, so it is refused (400) or, without a body, too large (413). */
-ALD_NODISCARD bool intake_message(const struct intake_rules *rules,
-                                  const struct intake_route *route,
-                                  const struct http_request *request, const struct ald_span *body,
-                                  int64_t received_at_ms, struct intake_work *work,
-                                  struct msg_callback *out);
+ * INTAKE_STORE: out is to be stored, borrowing from request, body and work. */
+ALD_NODISCARD enum intake_fate intake_message(const struct intake_rules *rules,
+                                              const struct intake_route *route,
+                                              const struct http_request *request,
+                                              const struct ald_span *body, int64_t received_at_ms,
+                                              struct intake_work *work, struct msg_callback *out);
 
 #endif

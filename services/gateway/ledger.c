@@ -18,6 +18,7 @@ static struct ald_metric ledger_metrics[LEDGER_COUNT] = {
     [LEDGER_REFUSED] = LEDGER_METRIC("refused"),
     [LEDGER_FORGED] = LEDGER_METRIC("forged"),
     [LEDGER_UNREADABLE] = LEDGER_METRIC("unreadable"),
+    [LEDGER_REJECTED] = LEDGER_METRIC("rejected"),
     [LEDGER_OVERSIZED] = LEDGER_METRIC("oversized"),
     [LEDGER_CUT] = LEDGER_METRIC("cut"),
 };
@@ -30,11 +31,19 @@ static struct ald_metric ledger_commit = {
     .bounds = ALD_METRIC_SECONDS,
 };
 
+static struct ald_metric ledger_proofs = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_gateway_auth_total",
+    .help = "Callbacks whose sender was to be proved, by what was found.",
+    .label = {"provider", "result"},
+};
+
 void ledger_register(void)
 {
     for (unsigned i = 0; i < LEDGER_COUNT; i++)
         ald_metric_register(&ledger_metrics[i]);
     ald_metric_register(&ledger_commit);
+    ald_metric_register(&ledger_proofs);
 }
 
 void ledger_add(enum ledger_count count)
@@ -45,6 +54,11 @@ void ledger_add(enum ledger_count count)
 uint64_t ledger_read(enum ledger_count count)
 {
     return (uint64_t)ald_metric_read(&ledger_metrics[count]);
+}
+
+void ledger_proof(const char *provider, const char *result)
+{
+    ald_metric_add(ald_metrics_get("aldaba_gateway_auth_total", provider, result), 1);
 }
 
 void ledger_took(int64_t took_ms)

@@ -19,6 +19,7 @@ enum ledger_count {
     LEDGER_REFUSED,      /* 503 */
     LEDGER_FORGED,       /* 404 */
     LEDGER_UNREADABLE,   /* 400 */
+    LEDGER_REJECTED,     /* as the profile says: its sender is not proved */
     LEDGER_OVERSIZED,    /* 413 */
     LEDGER_CUT,          /* the body did not come whole: no answer */
     LEDGER_COUNT
@@ -29,6 +30,9 @@ void ledger_register(void);
 
 void ledger_add(enum ledger_count count);
 uint64_t ledger_read(enum ledger_count count);
+
+/* What was found of a callback's proof. */
+void ledger_proof(const char *provider, const char *result);
 
 /* How long an arrival took from its whole body to its place on disk. */
 void ledger_took(int64_t took_ms);

@@ -6,6 +6,7 @@ int main(int argc, char **argv)
         .name = "gateway",
         .help = "Takes callbacks over HTTP, keeps them until the tracker has them, serves the API.",
         .profiles = true,
+        .secrets = ALD_SECRETS_AUTH,
         .start = gateway_start,
         .ready = gateway_ready,
         .drain = gateway_drain,

@@ -6,7 +6,7 @@ int main(int argc, char **argv)
         .name = "poller",
         .help = "Asks providers how the tasks are doing that the tracker hands out.",
         .profiles = true,
-        .secrets = true,
+        .secrets = ALD_SECRETS_POLL,
         .start = poller_start,
         .ready = poller_ready,
         .drain = poller_drain,

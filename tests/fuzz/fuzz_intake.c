@@ -30,7 +30,7 @@ static void world_make(void)
     ald_errors_init(&errors);
     enum ald_rc rc = ald_yaml_parse("p", ald_span_str(INTAKE_PROFILES), 0, &errors, &yaml);
     ALD_ASSERT(rc == ALD_OK);
-    rc = ald_profiles_load(ald_yaml_root(yaml), false, &errors, &world.profiles);
+    rc = ald_profiles_load(ald_yaml_root(yaml), 0, &errors, &world.profiles);
     ALD_ASSERT(rc == ALD_OK);
     ald_yaml_destroy(&yaml);
     ald_errors_free(&errors);
@@ -66,7 +66,8 @@ static void intake_store(const struct intake_route *route, const struct http_req
                          const struct ald_span *body)
 {
     struct msg_callback message;
-    if (!intake_message(&world.rules, route, request, body, NOW_MS, &world.work, &message))
+    if (INTAKE_STORE !=
+        intake_message(&world.rules, route, request, body, NOW_MS, &world.work, &message))
         return;
     struct ald_buf bytes;
     struct msg_callback again;

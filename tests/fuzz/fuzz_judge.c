@@ -27,7 +27,7 @@ static ald_profiles_t *judge_profiles(void)
     ald_errors_init(&errors);
     enum ald_rc rc = ald_yaml_parse("p", ald_span_str(JUDGE_PROFILES), 0, &errors, &yaml);
     ALD_ASSERT(rc == ALD_OK);
-    rc = ald_profiles_load(ald_yaml_root(yaml), false, &errors, &profiles);
+    rc = ald_profiles_load(ald_yaml_root(yaml), 0, &errors, &profiles);
     ALD_ASSERT(rc == ALD_OK);
     ald_yaml_destroy(&yaml);
     ald_errors_free(&errors);

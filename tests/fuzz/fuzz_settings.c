@@ -34,7 +34,7 @@ static void settings_take(const ald_yaml_t *yaml, struct ald_errors *errors)
     const struct ald_node *providers = ald_node_find(root, "providers");
     enum ald_rc rc = ALD_OK;
     if (providers != NULL && providers->kind == ALD_NODE_MAP)
-        rc = ald_profiles_load(providers, false, errors, &profiles);
+        rc = ald_profiles_load(providers, 0, errors, &profiles);
     if (rc == ALD_OK && profiles != NULL)
         (void)!ald_profiles_fit(profiles, providers, settings.bus.max_item_bytes, errors);
     settings_said(errors, errors->count == 0);

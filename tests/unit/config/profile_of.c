@@ -9,7 +9,8 @@ ald_profiles_t *profiles_of(const char *yaml, bool resolve_secrets, struct ald_e
     ald_profiles_t *profiles = NULL;
     ald_errors_init(errors);
     if (ald_yaml_parse("p.yaml", ald_span_str(yaml), 0, errors, &doc) == ALD_OK)
-        (void)!ald_profiles_load(ald_yaml_root(doc), resolve_secrets, errors, &profiles);
+        (void)!ald_profiles_load(ald_yaml_root(doc), resolve_secrets ? ALD_SECRETS_POLL : 0, errors,
+                                 &profiles);
     ald_yaml_destroy(&doc);
     return profiles;
 }

@@ -161,7 +161,7 @@ static void test_fit_says_where(void **state)
     ald_errors_init(&errors);
     assert_int_equal(ald_yaml_parse("p.yaml", ald_span_str(text), 0, &errors, &yaml), ALD_OK);
     const struct ald_node *providers = ald_yaml_root(yaml);
-    assert_int_equal(ald_profiles_load(providers, false, &errors, &profiles), ALD_OK);
+    assert_int_equal(ald_profiles_load(providers, 0, &errors, &profiles), ALD_OK);
     assert_false(ald_profiles_fit(profiles, providers, 1 << 20, &errors));
     assert_string_equal(ald_errors_text(&errors),
                         "p.yaml:2:13: p: callback.max_body must not be larger than bus.max_item.\n"

@@ -16,6 +16,15 @@ static const char profiles_yaml[] =
     " verification_file: {path: /2captcha.txt, content: abc}}}\n"
     "lan: {family: inphp, poll: none, callback: {trust: id, auth: {source_ips: [127.0.0.1]}}}\n"
     "fenced: {family: inphp, poll: none, callback: {trust: token, auth: {source_ips: "
+    "[10.0.0.1]}}}\n"
+#define SIGNED "header_secret: {name: X-Secret, value: {env: ALD_TEST_SECRET}}"
+    "kept: {family: inphp, poll: none, callback: {trust: auth, auth: {" SIGNED "}}}\n"
+    "hint: {family: inphp, poll: none, callback: {auth: {on_fail: hint, " SIGNED "}}}\n"
+    "no: {family: inphp, poll: none, callback: {trust: auth, auth: {on_fail: reject, " SIGNED
+    "}}}\n"
+    "wall: {family: inphp, poll: none, callback: {auth: {on_fail: reject, source_ips: "
+    "[10.0.0.1]}}}\n"
+    "soft: {family: inphp, poll: none, callback: {auth: {on_fail: hint, source_ips: "
     "[10.0.0.1]}}}\n";
 
 enum { TASK = 4711, NOW_MS = 1000 };
@@ -36,8 +45,10 @@ static int begin(void **state)
 {
     (void)state;
     ald_errors_init(&w.errors);
+    (void)setenv("ALD_TEST_SECRET", "open sesame", 1);
     if (ald_yaml_parse("t.yaml", ald_span_str(profiles_yaml), 0, &w.errors, &w.yaml) != ALD_OK ||
-        ald_profiles_load(ald_yaml_root(w.yaml), false, &w.errors, &w.profiles) != ALD_OK) {
+        ald_profiles_load(ald_yaml_root(w.yaml), ALD_SECRETS_AUTH, &w.errors, &w.profiles) !=
+            ALD_OK) {
         (void)fputs(ald_errors_text(&w.errors), stderr);
         return -1;
     }
@@ -94,7 +105,8 @@ static void test_example(void **state)
 
     struct ald_span body = ald_span_str("id=5&code=x");
     struct msg_callback callback;
-    assert_true(intake_message(&w.rules, &route, &request, &body, NOW_MS, &w.work, &callback));
+    assert_int_equal(intake_message(&w.rules, &route, &request, &body, NOW_MS, &w.work, &callback),
+                     INTAKE_STORE);
     assert_string_equal(callback.provider, "open");
     assert_int_equal(callback.task, TASK);
     assert_int_equal(callback.attempt, 1);
@@ -284,7 +296,7 @@ static void check_message(const struct message_case *c)
     struct ald_span body = ald_span_str(c->body && !too_large ? c->body : "");
     struct msg_callback callback;
     bool stored = intake_message(&w.rules, &route, &request, too_large ? NULL : &body, NOW_MS,
-                                 &w.work, &callback);
+                                 &w.work, &callback) == INTAKE_STORE;
     if (stored != c->stored)
         fail_msg("%s ?%s: stored %d", c->path, c->query, stored);
     if (!stored)
@@ -302,6 +314,78 @@ static void test_messages(void **state)
     (void)state;
     for (size_t i = 0; i < ALD_COUNT(message_cases); i++)
         check_message(&message_cases[i]);
+}
+
+struct proof_case {
+    const char *path;
+    const char *provider;
+    const char *secret; /* NULL: no header */
+    const char *body;
+    enum intake_fate fate;
+    const char *proof, *fault, *found;
+};
+
+static const struct proof_case proof_cases[] = {
+    /* proved, at either door, readable or not */
+    {"/cb/kept/TOKEN", "kept", "open sesame", "id=5&code=x", INTAKE_STORE, "auth", "", "ok"},
+    {"/callback/kept", NULL, "open sesame", "id=5&code=x", INTAKE_STORE, "auth", "", "ok"},
+    {"/callback/kept", NULL, "open sesame", "id=%zz", INTAKE_STORE, "auth", "malformed", "ok"},
+    {"/callback/kept", NULL, "open sesame", "", INTAKE_STORE, "auth", "", "ok"},
+    {"/cb/kept/TOKEN", "kept", "open sesame", TOO_LARGE, INTAKE_STORE, "token", "oversized", NULL},
+    {"/callback/kept", NULL, "open sesame", TOO_LARGE, INTAKE_REFUSE, NULL, NULL, NULL},
+    /* not proved: as the profile says */
+    {"/cb/kept/TOKEN", "kept", NULL, "id=5&code=x", INTAKE_STORE, "token", "unauthenticated",
+     "missing"},
+    {"/cb/kept/TOKEN", "kept", "Open Sesame", "id=%zz", INTAKE_STORE, "token", "unauthenticated",
+     "mismatch"},
+    {"/callback/kept", NULL, NULL, "id=5&code=x", INTAKE_STORE, "none", "unauthenticated",
+     "missing"},
+    {"/callback/kept", NULL, NULL, "code=x", INTAKE_REFUSE, NULL, NULL, "missing"},
+    {"/cb/hint/TOKEN", "hint", "open", "id=5&code=x", INTAKE_STORE, "none", "", "mismatch"},
+    {"/callback/hint", NULL, NULL, "id=5&code=x", INTAKE_STORE, "none", "", "missing"},
+    {"/cb/no/TOKEN", "no", NULL, "id=5&code=x", INTAKE_REJECT, NULL, NULL, "missing"},
+    {"/callback/no", NULL, "", "id=5&code=x", INTAKE_REJECT, NULL, NULL, "missing"},
+    {"/cb/no/TOKEN", "no", NULL, TOO_LARGE, INTAKE_STORE, "token", "oversized", NULL},
+    /* the address alone */
+    {"/cb/wall/TOKEN", "wall", NULL, "id=5&code=x", INTAKE_REJECT, NULL, NULL, "address"},
+    {"/callback/wall", NULL, NULL, "id=5&code=x", INTAKE_REJECT, NULL, NULL, "address"},
+    {"/cb/soft/TOKEN", "soft", NULL, "id=5&code=x", INTAKE_STORE, "none", "", "address"},
+    {"/cb/fenced/TOKEN", "fenced", NULL, "id=5&code=x", INTAKE_STORE, "token", "unauthenticated",
+     "address"},
+    {"/callback/fenced", NULL, NULL, "id=5&code=x", INTAKE_STORE, "none", "", "address"},
+};
+
+static void check_proof(const struct proof_case *c)
+{
+    const struct http_header headers[] = {{"Content-Type", FORM}, {"x-secret", c->secret}};
+    const struct http_request request = {.method = "POST",
+                                         .path = path_of(c->path, c->provider),
+                                         .peer = "1.2.3.4",
+                                         .headers = headers,
+                                         .header_count = c->secret ? 2 : 1};
+    bool too_large = c->body == TOO_LARGE;
+    struct ald_span body = ald_span_str(too_large ? "" : c->body);
+    struct intake_route route;
+    struct msg_callback callback;
+    intake_route(&w.rules, &w.keys, &request, &route);
+    enum intake_fate fate = intake_message(&w.rules, &route, &request, too_large ? NULL : &body,
+                                           NOW_MS, &w.work, &callback);
+    const struct proof *proof = &w.work.proof;
+    if (fate != c->fate)
+        fail_msg("%s %s: %d, not %d", c->path, c->body, (int)fate, (int)c->fate);
+    assert_int_equal(proof->looked, c->found != NULL);
+    if (c->found && strcmp(ald_auth_why_name(proof->result.why), c->found) != 0)
+        fail_msg("%s: %s", c->path, ald_auth_why_name(proof->result.why));
+    if (fate == INTAKE_STORE &&
+        (strcmp(callback.proof, c->proof) != 0 || strcmp(callback.fault, c->fault) != 0))
+        fail_msg("%s: proof %s fault %s", c->path, callback.proof, callback.fault);
+}
+
+static void test_proofs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ALD_COUNT(proof_cases); i++)
+        check_proof(&proof_cases[i]);
 }
 
 static void test_what_goes_out_can_be_encoded(void **state)
@@ -322,7 +406,8 @@ static void test_what_goes_out_can_be_encoded(void **state)
     struct ald_buf bytes;
     ald_buf_init(&bytes, 1 << 20);
     intake_route(&w.rules, &w.keys, &request, &route);
-    assert_true(intake_message(&w.rules, &route, &request, &body, NOW_MS, &w.work, &callback));
+    assert_int_equal(intake_message(&w.rules, &route, &request, &body, NOW_MS, &w.work, &callback),
+                     INTAKE_STORE);
     callback.num = 1;
     assert_int_equal(ald_wire_encode(&MSG_CALLBACK, &callback, &bytes), ALD_OK);
     assert_int_equal(ald_wire_decode(&MSG_CALLBACK, &back, ald_buf_span(&bytes)), ALD_OK);
@@ -340,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_a_key_that_is_gone),
         cmocka_unit_test(test_no_default_provider),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_proofs),
         cmocka_unit_test(test_what_goes_out_can_be_encoded),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -204,7 +204,7 @@ static int begin(void **state)
         ald_settings_load(folder_file(&w.folder, "a.yaml"), flags, ALD_COUNT(flags), &w.errors,
                           &w.settings) != ALD_OK ||
         ald_yaml_parse("p", ald_span_str(none), 0, &w.errors, &w.yaml) != ALD_OK ||
-        ald_profiles_load(ald_yaml_root(w.yaml), false, &w.errors, &w.profiles) != ALD_OK)
+        ald_profiles_load(ald_yaml_root(w.yaml), 0, &w.errors, &w.profiles) != ALD_OK)
         return -1;
     (void)snprintf(w.settings.bus.run, sizeof w.settings.bus.run, "%s", w.folder.path);
     (void)snprintf(w.settings.gateway.spool, sizeof w.settings.gateway.spool, "%s",

@@ -23,7 +23,7 @@ static int begin(void **state)
         "b: {family: inphp, poll: none, callback: {quota_count: 200}}\n";
     ald_errors_init(&errors);
     if (ald_yaml_parse("t.yaml", ald_span_str(text), 0, &errors, &yaml) != ALD_OK ||
-        ald_profiles_load(ald_yaml_root(yaml), false, &errors, &profiles) != ALD_OK)
+        ald_profiles_load(ald_yaml_root(yaml), 0, &errors, &profiles) != ALD_OK)
         return -1;
     quota = quota_new(profiles);
     return 0;
