@@ -1,5 +1,7 @@
 /* Any bytes as a request at the door: lines of method, path, query, a peer and headers, then a body
- * after an empty line. What is stored must be a message that the bus can carry. */
+ * after an empty line. What is stored must be a message that the bus can carry, and nobody who does
+ * not know the secrets proves that he does. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
@@ -12,7 +14,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char INTAKE_PROFILES[] =
     "open: {family: inphp, poll: none, callback: {trust: token, max_body: 1KiB,"
     " verification_file: {path: /v.txt, content: abc}}}\n"
-    "lan: {family: inphp, poll: none, callback: {trust: id, auth: {source_ips: [10.0.0.0/8]}}}\n";
+    "lan: {family: inphp, poll: none, callback: {trust: id, auth: {source_ips: [10.0.0.0/8]}}}\n"
+    "hooks: {family: inphp, poll: none, callback: {auth: {standard_webhooks: {secret: {env: "
+    "S}}}}}\n"
+    "stamped: {family: inphp, poll: none, callback: {auth: {hmac: {header: h, format: t_v, secret: "
+    "{env: S}}}}}\n"
+    "keyed: {family: inphp, poll: none, callback: {auth: {ed25519: {headers: {sig: h, ts: t}, "
+    "message: "
+    "\"${header.t}.${body}\", keys: [A6EHv_POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg]}}}}\n";
 
 static struct world {
     ald_profiles_t *profiles;
@@ -28,9 +37,10 @@ static void world_make(void)
     struct ald_err err;
     ald_yaml_t *yaml = NULL;
     ald_errors_init(&errors);
+    (void)setenv("S", "whsec_MDEyMzQ1Njc4OWFiY2RlZg==", 1);
     enum ald_rc rc = ald_yaml_parse("p", ald_span_str(INTAKE_PROFILES), 0, &errors, &yaml);
     ALD_ASSERT(rc == ALD_OK);
-    rc = ald_profiles_load(ald_yaml_root(yaml), 0, &errors, &world.profiles);
+    rc = ald_profiles_load(ald_yaml_root(yaml), ALD_SECRETS_AUTH, &errors, &world.profiles);
     ALD_ASSERT(rc == ALD_OK);
     ald_yaml_destroy(&yaml);
     ald_errors_free(&errors);
@@ -69,6 +79,7 @@ static void intake_store(const struct intake_route *route, const struct http_req
     if (INTAKE_STORE !=
         intake_message(&world.rules, route, request, body, NOW_MS, &world.work, &message))
         return;
+    ALD_ASSERT(strcmp(message.proof, "auth") != 0);
     struct ald_buf bytes;
     struct msg_callback again;
     message.num = 1;
