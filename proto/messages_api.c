@@ -66,6 +66,8 @@ static const struct ald_field backup_fields[] = {
     TEXT(msg_backup, dir, REQUIRED),
     I64(msg_backup, hold_ms, OPTIONAL),
     BOOL(msg_backup, release, OPTIONAL),
+    TEXT(msg_backup, hold, OPTIONAL),
+    BOOL(msg_backup, again, OPTIONAL),
 };
 const struct ald_schema MSG_BACKUP = SCHEMA("backup", 1, msg_backup, backup_fields);
 

@@ -64,13 +64,17 @@ struct msg_audit {
     bool deep;
 };
 
-/* Copy into dir. Of the dlq alone: hold_ms: once the copy is made, tell the tracker nothing for so
- * long, or until a backup with release, which copies nothing, ends it. */
+/* Copy into dir. hold names the backup, a ULID of the asker. again: copy nothing, tell how the copy
+ * of this name is. release: copy nothing, end what is under way under this name. Of the dlq alone:
+ * hold_ms: once the copy is made, tell the tracker nothing for so long; again begins that time
+ * anew, release ends it. */
 struct msg_backup {
     uint64_t req;
     char dir[ALD_META_MAX];
     int64_t hold_ms;
     bool release;
+    char hold[ALD_ULID_MAX];
+    bool again;
 };
 
 /* Head of every answer; the frames after it are task_view, note, event, figure, letter_view or

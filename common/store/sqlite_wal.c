@@ -17,6 +17,7 @@ struct ald_backup {
     sqlite3 *db;
     sqlite3_backup *copy;
     bool whole;
+    bool full; /* its disk, at the last step */
     char path[ALD_STORE_PATH_MAX];
     char partial[BACKUP_PATH_MAX];
 };
@@ -216,6 +217,7 @@ enum ald_rc ald_store_backup_step(ald_backup_t *self, int pages)
         return ALD_OK;
     enum ald_rc rc = backup_rc(sqlite3_backup_step(self->copy, pages));
     self->whole = rc == ALD_OK;
+    self->full = rc == ALD_FULL;
     return rc;
 }
 
@@ -227,14 +229,17 @@ static enum ald_rc backup_keep(ald_backup_t *self)
         return ALD_IO;
     self->db = NULL;
     if (ald_disk_settle(self->partial) != ALD_OK || rename(self->partial, self->path) != 0)
-        return ALD_IO;
+        return errno == ENOSPC || errno == EDQUOT ? ALD_FULL : ALD_IO;
     return ald_disk_sync_folder_of(self->path);
 }
 
 enum ald_rc ald_store_backup_finish(ald_backup_t **self_p, struct ald_err *err)
 {
     enum ald_rc rc = (*self_p)->whole ? backup_keep(*self_p) : ALD_AGAIN;
-    if (rc == ALD_AGAIN)
+    if ((*self_p)->full || rc == ALD_FULL)
+        rc = ald_err_set(err, ALD_FULL, "The disk is full: there is no room for the copy %s.",
+                         (*self_p)->path);
+    else if (rc == ALD_AGAIN)
         rc = ald_err_set(err, ALD_AGAIN, "The copy %s was not whole and is removed.",
                          (*self_p)->path);
     else if (rc != ALD_OK)

@@ -209,6 +209,18 @@ static void desk_copied(void *context, enum ald_rc rc, const struct ald_err *err
     free(waiter);
 }
 
+/* Of a copy that was begun before. */
+static void desk_hold(desk_t *self, zframe_t **who_p, const struct msg_backup *ask)
+{
+    struct ald_err err = {0};
+    enum ald_rc rc = ask->release ? copy_release(self->options.copy, ask->hold, &err)
+                                  : copy_renew(self->options.copy, ask, &err);
+    zmsg_t *msg = answers_plain(ask->req, rc, err.text);
+    desk_send(self, who_p, &msg);
+    if (ask->release && rc == ALD_OK)
+        self->options.on_work(self->options.context);
+}
+
 static void desk_backup(desk_t *self, zframe_t **who_p, struct ald_span head, zmsg_t *rest)
 {
     (void)rest;
@@ -217,19 +229,14 @@ static void desk_backup(desk_t *self, zframe_t **who_p, struct ald_span head, zm
         meters_garbage();
         return;
     }
-    if (ask.release) {
-        enum ald_rc held = copy_release(self->options.copy);
-        zmsg_t *end = answers_plain(ask.req, held,
-                                    held == ALD_OK ? "" : "The letters were not held until now.");
-        desk_send(self, who_p, &end);
-        self->options.on_work(self->options.context);
+    if (ask.release || ask.again) {
+        desk_hold(self, who_p, &ask);
         return;
     }
     struct ald_err err = {0};
     struct desk_waiter *waiter = zmalloc(sizeof *waiter);
     *waiter = (struct desk_waiter){.desk = self, .who = *who_p, .req = ask.req};
-    enum ald_rc rc =
-        copy_begin(self->options.copy, ask.dir, ask.hold_ms, desk_copied, waiter, &err);
+    enum ald_rc rc = copy_begin(self->options.copy, &ask, desk_copied, waiter, &err);
     if (rc == ALD_OK) {
         *who_p = NULL;
         return;

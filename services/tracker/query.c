@@ -22,6 +22,7 @@ struct query {
     ald_backup_t *backup;
     zframe_t *backup_who;
     struct msg_backup backup_ask;
+    struct msg_answer backup_end; /* how it ended, for who asks again */
 };
 
 static struct ald_metric query_garbage = {
@@ -69,24 +70,74 @@ static void query_get(query_t *self, zframe_t **who_p, const struct msg_get *get
     query_ask_task(self, who_p, get);
 }
 
+static const char *query_backup_word(enum ald_rc rc)
+{
+    return rc == ALD_OK        ? "ok"
+           : rc == ALD_AGAIN   ? "busy"
+           : rc == ALD_EXISTS  ? "exists"
+           : rc == ALD_FULL    ? "full"
+           : rc == ALD_INVALID ? "invalid"
+                               : "io";
+}
+
+static struct msg_answer query_backup_answer(uint64_t req, const char *word, const char *detail)
+{
+    struct msg_answer answer = {.req = req};
+    ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str(word));
+    ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(detail));
+    return answer;
+}
+
+static enum ald_rc query_backup_open(query_t *self, const char *dir, struct ald_err *err)
+{
+    char path[ALD_STORE_PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/tracker.db", dir);
+    if (self->backup)
+        return ald_err_set(err, ALD_AGAIN, "A copy is under way: wait for its end.");
+    if (n < 0 || (size_t)n >= sizeof path)
+        return ald_err_set(err, ALD_INVALID, "The path of the copy is too long.");
+    return ald_store_backup_begin(self->tracker->vault.store, path, &self->backup, err);
+}
+
 static void query_backup_begin(query_t *self, zframe_t **who_p, const struct msg_backup *ask)
 {
-    struct msg_answer answer = {.req = ask->req, .rc = "busy"};
-    struct ald_err err = {.text = "a backup is under way"};
-    char path[ALD_STORE_PATH_MAX];
-    enum ald_rc rc = ALD_AGAIN;
-    int n = snprintf(path, sizeof path, "%s/tracker.db", ask->dir);
-    if (!self->backup && n > 0 && (size_t)n < sizeof path)
-        rc = ald_store_backup_begin(self->tracker->vault.store, path, &self->backup, &err);
+    struct ald_err err = {0};
+    enum ald_rc rc = query_backup_open(self, ask->dir, &err);
     if (rc == ALD_OK) {
         self->backup_who = *who_p;
         *who_p = NULL;
         self->backup_ask = *ask;
         return;
     }
-    if (rc == ALD_EXISTS)
-        ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str("exists"));
-    ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(err.text));
+    struct msg_answer answer = query_backup_answer(ask->req, query_backup_word(rc), err.text);
+    zmsg_t *msg = query_answer(who_p, &answer);
+    query_send(self, &msg);
+}
+
+/* It has ended, or is given up: told now, and to who asks again. */
+static void query_backup_end(query_t *self, const char *word, const char *detail)
+{
+    if (self->backup)
+        (void)!ald_store_backup_finish(&self->backup, NULL);
+    self->backup_end = query_backup_answer(self->backup_ask.req, word, detail);
+    zmsg_t *msg = query_answer(&self->backup_who, &self->backup_end);
+    query_send(self, &msg);
+}
+
+/* Of a copy that was begun before. One that this process does not know of is lost. */
+static void query_backup_again(query_t *self, zframe_t **who_p, const struct msg_backup *ask)
+{
+    bool known = ask->hold[0] != '\0' && strcmp(ask->hold, self->backup_ask.hold) == 0;
+    if (known && ask->release && self->backup)
+        query_backup_end(self, "gone", "The copy was given up.");
+    struct msg_answer answer =
+        known && !self->backup
+            ? self->backup_end
+            : query_backup_answer(0, known ? "busy" : "notfound",
+                                  known ? "The copy is being made."
+                                        : "The tracker does not know this copy, as after a start: "
+                                          "make the backup again.");
+    answer.req = ask->req;
     zmsg_t *msg = query_answer(who_p, &answer);
     query_send(self, &msg);
 }
@@ -98,17 +149,13 @@ void query_tick(query_t *self)
     enum ald_rc rc = ald_store_backup_step(self->backup, QUERY_BACKUP_PAGES);
     if (rc == ALD_AGAIN)
         return;
-    struct msg_answer answer = {.req = self->backup_ask.req, .rc = "ok"};
     struct ald_err err = {0};
     enum ald_rc end = ald_store_backup_finish(&self->backup, &err);
-    if (rc == ALD_OK && end == ALD_OK) /* a store without the keys of its URLs is half a store */
-        end = keyfile_copy(&self->tracker->keys, self->backup_ask.dir, &err);
-    if (rc != ALD_OK || end != ALD_OK) {
-        ald_text_cut(answer.rc, sizeof answer.rc, ald_span_str("io"));
-        ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(err.text));
-    }
-    zmsg_t *msg = query_answer(&self->backup_who, &answer);
-    query_send(self, &msg);
+    if (rc == ALD_OK)
+        rc = end;
+    if (rc == ALD_OK) /* a store without the keys of its URLs is half a store */
+        rc = keyfile_copy(&self->tracker->keys, self->backup_ask.dir, &err);
+    query_backup_end(self, query_backup_word(rc), err.text);
 }
 
 /* Status and audit are the same figures; who asks for an audit judges them. */
@@ -176,7 +223,10 @@ static void query_message(query_t *self, zframe_t **who_p, struct ald_span bytes
     } else if (ald_wire_decode(&MSG_AUDIT, &audit, bytes) == ALD_OK && audit.deep) {
         reader_ask(self->tracker->reader, READER_QUERY, who_p, bytes, NULL);
     } else if (ald_wire_decode(&MSG_BACKUP, &backup, bytes) == ALD_OK) {
-        query_backup_begin(self, who_p, &backup);
+        if (backup.again || backup.release)
+            query_backup_again(self, who_p, &backup);
+        else
+            query_backup_begin(self, who_p, &backup);
     } else {
         zmsg_t *answer = query_command(self, who_p, bytes);
         if (answer)
@@ -201,12 +251,18 @@ static bool query_backup_asked(struct ald_span bytes)
     return ald_wire_is(&MSG_BACKUP, bytes);
 }
 
-/* The store is away: whatever was asked, it can't be answered now. */
+/* The store is away: whatever was asked, it can't be answered now; but a copy of it has ended. */
 static void query_closed(query_t *self, zframe_t **who_p, struct ald_span bytes)
 {
     char kind[ALD_WORD_MAX];
     struct ald_schema any = MSG_STATUS; /* every question carries `req` */
     struct msg_status ask;
+    struct msg_backup backup;
+    if (ald_wire_decode(&MSG_BACKUP, &backup, bytes) == ALD_OK &&
+        (backup.again || backup.release)) {
+        query_backup_again(self, who_p, &backup);
+        return;
+    }
     if (ald_wire_kind(bytes, kind, sizeof kind) != ALD_OK)
         return;
     any.kind = kind;
@@ -275,14 +331,8 @@ enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *er
 
 void query_forget(query_t *self)
 {
-    if (!self || !self->backup)
-        return;
-    struct msg_answer answer = {.req = self->backup_ask.req,
-                                .rc = "io",
-                                .detail = "The store failed under the backup; begin again."};
-    (void)!ald_store_backup_finish(&self->backup, NULL);
-    zmsg_t *msg = query_answer(&self->backup_who, &answer);
-    query_send(self, &msg);
+    if (self && self->backup)
+        query_backup_end(self, "io", "The store failed under the backup; begin again.");
 }
 
 void query_destroy(query_t **self_p)
@@ -293,7 +343,7 @@ void query_destroy(query_t **self_p)
     zloop_reader_end(ald_service_loop(self->tracker->service), ald_sock_z(self->sock));
     query_done(self, false);
     if (self->backup)
-        (void)!ald_store_backup_finish(&self->backup, NULL);
+        query_backup_end(self, "io", "The tracker stops; make the backup again.");
     zframe_destroy(&self->backup_who);
     ald_sock_destroy(&self->sock);
     free(self);

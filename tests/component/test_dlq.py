@@ -598,6 +598,9 @@ def test_metrics(desk):
     assert any(line.startswith("aldaba_letters_oldest_age_seconds ") for line in lines)
 
 
+HOLD, OTHER = "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAW"
+
+
 def test_backup(sleepy):
     mine = sleepy.keep(letter(1))
     copy = os.path.join(sleepy.folder, "copy")
@@ -616,28 +619,33 @@ def test_a_copy_that_holds(desk):
     copy = os.path.join(desk.folder, "copy")
     mine = desk.keep(letter(1))
     until(lambda: tracker.items, SOON_S, "nothing is sent back")
-    assert desk.ask("backup", dir=copy, hold_ms=60000)[0]["rc"] == "ok"
+    assert desk.ask("backup", dir=copy, hold_ms=60000)[0]["rc"] == "invalid", "whose is it?"
+    assert desk.ask("backup", dir=copy, hold=HOLD, hold_ms=60000)[0]["rc"] == "ok"
     sent = len(tracker.items)
     assert desk.put(letter(2))[2]["disposition"] == "busy"
     for kind in ("letter.replay", "letter.drop"):
         head, _ = desk.ask(kind, letter=mine)
         assert (head["rc"], "backup" in head["detail"]) == ("busy", True)
-    assert desk.ask("backup", dir=copy + "2")[0]["rc"] == "busy"
+    assert desk.ask("backup", dir=copy + "2", hold=OTHER)[0]["rc"] == "busy"
+    for what in ("release", "again"):
+        assert desk.ask("backup", dir=copy, hold=OTHER, **{what: True})[0]["rc"] == "notfound"
+    assert desk.ask("backup", dir=copy, hold=HOLD, hold_ms=60000, again=True)[0]["rc"] == "ok"
     assert desk.books()[2:] == (0, 0) and desk.healthy()["rc"] == "ok"
     stays(lambda: len(tracker.items) <= sent + 1, 0.5, "letters go back")  # one was under way
-    assert desk.ask("backup", dir=copy, release=True)[0]["rc"] == "ok"
+    assert desk.ask("backup", dir=copy, hold=HOLD, release=True)[0]["rc"] == "ok"
     assert desk.put(letter(3))[3]["disposition"] == "applied"
     until(lambda: len(tracker.items) > sent + 2, SOON_S, "nothing is sent back any more")
-    assert desk.ask("backup", dir=copy, release=True)[0]["rc"] == "notfound", "it held no more"
+    assert desk.ask("backup", dir=copy, hold=HOLD, release=True)[0]["rc"] == "notfound"
 
 
 def test_a_hold_ends_by_itself(sleepy):
     """Who asked for it may be gone. Who comes too late is told that the copies do not fit."""
     copy = os.path.join(sleepy.folder, "copy")
-    assert sleepy.ask("backup", dir=copy, hold_ms=300)[0]["rc"] == "ok"
+    assert sleepy.ask("backup", dir=copy, hold=HOLD, hold_ms=300)[0]["rc"] == "ok"
     assert sleepy.put(letter(1))[1]["disposition"] == "busy"
     until(lambda: sleepy.put(letter(2))[2]["disposition"] == "applied", SOON_S, "it holds for ever")
-    assert sleepy.ask("backup", dir=copy, release=True)[0]["rc"] == "notfound"
+    for what in ("again", "release"):
+        assert sleepy.ask("backup", dir=copy, hold=HOLD, **{what: True})[0]["rc"] == "notfound"
 
 
 def test_a_copy_put_back(sleepy):

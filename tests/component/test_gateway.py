@@ -927,9 +927,11 @@ def test_a_backup_asks_in_order_and_leaves_no_half(trouble):
         assert lines == [f"{hashlib.sha256(name.encode()).hexdigest()}  {name}" for name in names]
         assert [(file["name"], file["bytes"]) for file in answer.json()["files"]] == [
             (name, len(name)) for name in names]
-        for path in ("relative", "/", copy, "/dev/null/copy"):
+        told.clear()
+        for path in ("relative", "/", copy, "/dev/null/copy", f"{gate.folder}/.",
+                     f"{gate.folder}/..", f"{gate.folder}/{'long/' * 100}"):
             refused = gate.private.post_json("/v1/backup", {"dir": path})
-            assert refused.status in (400, 409), (path, refused)
+            assert (refused.status in (400, 409), told) == (True, []), (path, refused)
 
 
 def test_letters_that_wait_for_the_dlq_are_listed():

@@ -9,7 +9,8 @@ import threading
 
 import pytest
 from support import bus
-from support.house import ENDED, House
+from support.disk import SmallDisk, may_mount
+from support.house import ENDED, House, binary
 from support.http import status_of
 from support.load import Load
 from support.until import passes, until
@@ -18,6 +19,9 @@ FATES = ("--fates", "ok=60,drop=15,double=10,conflict=15", "--solve", "0.3")
 FILES = ["MANIFEST", "callback.key", "letters.db", "tracker.db"]
 LETTERS = {"dlq": {"first_after": "100ms", "factor": "100%", "max_after": "200ms", "tick": "20ms"}}
 SOON_S = 20
+LEASE_S = 10
+DIES_S = 15  # the longest that a daemon's death may hold up the others
+OTHER = "01ARZ3NDEKTSV4RRFFQ69G5FAW"
 
 
 def data(house):
@@ -163,6 +167,105 @@ def test_a_backup_is_whole_or_is_not():
         os.mkdir(copy + "2.partial")
         broken = house.aldaba("backup", copy + "2")
         assert (broken.returncode != 0, "partial" in broken.stderr) == (True, True), broken
+
+
+def held(house):
+    """Does the dlq hold for a backup?"""
+    with bus.Channel(house.run, "letters") as channel:
+        head, *_ = channel.ask("letter.drop", letter=OTHER)
+    assert head["rc"] in ("busy", "notfound"), head
+    return head["rc"] == "busy"
+
+
+class Backup:
+    """`aldaba backup`, stuck in the tracker's half: the tracker stands still."""
+
+    def __init__(self, house, copy):
+        self.house = house
+        self.copy = copy
+
+    def __enter__(self):
+        self.house.tracker.pause()
+        self.process = subprocess.Popen(
+            [binary("aldaba"), "--config", self.house.config_path(""), "backup", self.copy],
+            env={**os.environ, **self.house.env()}, stderr=subprocess.PIPE, text=True)
+        until(lambda: held(self.house), SOON_S, "the letters are not held")
+        return self
+
+    def made(self):
+        _, said = self.process.communicate(timeout=SOON_S)
+        assert self.process.returncode == 0 and sorted(os.listdir(self.copy)) == FILES, said
+
+    def failed(self):
+        """It ends soon, with a failure, and leaves nothing. Returns what it says."""
+        _, said = self.process.communicate(timeout=DIES_S)
+        assert self.process.returncode > 0, said
+        assert not os.path.exists(self.copy) and not os.path.exists(self.copy + ".partial"), said
+        return said
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+
+
+def test_a_slow_backup_holds_to_its_end():
+    """The tracker takes longer than the hold is given for at once."""
+    with House(pollers=0, settings={"bus": {"heartbeat": "10s"}}) as house:
+        house.start()
+        with Backup(house, os.path.join(house.folder, "copy")) as backup:
+            passes(LEASE_S + 1)
+            assert held(house)
+            house.tracker.resume()
+            backup.made()
+            assert not held(house)
+
+
+def test_the_dlq_is_started_again_under_a_backup():
+    """Its hold is gone with it. That it holds for another backup makes this one no better."""
+    with House(pollers=0) as house:
+        house.start()
+        with Backup(house, os.path.join(house.folder, "copy")) as backup:
+            house.dlq.restart()
+            with bus.Channel(house.run, "letters") as letters:
+                other = {"dir": os.path.join(house.folder, "other"), "hold": OTHER}
+                assert letters.ask("backup", hold_ms=60000, **other)[0]["rc"] == "ok"
+                house.tracker.resume()
+                assert "not held" in backup.failed()
+                assert held(house)
+                assert letters.ask("backup", release=True, **other)[0]["rc"] == "ok"
+        again = house.aldaba("backup", os.path.join(house.folder, "again"))
+        assert again.returncode == 0, again
+
+
+@pytest.mark.parametrize("end", ["kill", "restart"])
+def test_the_tracker_dies_under_a_backup(end):
+    with House(pollers=0) as house:
+        house.start()
+        with Backup(house, os.path.join(house.folder, "copy")) as backup:
+            house.tracker.kill9()
+            if end == "restart":
+                house.tracker.start()
+            assert "tracker" in backup.failed()
+            assert not held(house)
+
+
+def test_the_gateway_dies_under_a_backup():
+    with House(pollers=0) as house:
+        house.start()
+        with Backup(house, os.path.join(house.folder, "copy")):
+            house.gateway.kill9()
+            until(lambda: not held(house), DIES_S, "the letters are held for nobody")
+
+
+@pytest.mark.skipif(not may_mount(), reason="needs root to mount a small tmpfs")
+def test_a_full_disk_is_told():
+    with House(pollers=0) as house, SmallDisk(f"{house.folder}/small", 1024) as disk:
+        house.start()
+        disk.fill()
+        full = house.aldaba("backup", f"{disk.path}/copy")
+        assert (full.returncode > 0, "full" in full.stderr) == (True, True), full
+        assert os.listdir(disk.path) == ["ballast"] and not held(house)
 
 
 def test_an_altered_key_is_refused():
