@@ -14,10 +14,10 @@ from support.until import Late, stays, until
 SOON_S = 10
 PROGRAM = """
 import signal, sys
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # else it could come just before a pause
 print('ready service=x public=123', file=sys.stderr, flush=True)
-while True:
-    signal.pause()
+signal.sigwait({signal.SIGTERM})
+sys.exit(7)
 """
 
 
