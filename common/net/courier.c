@@ -20,6 +20,7 @@ enum {
 struct courier_ride {
     uint64_t batch;
     int64_t sent_ms;
+    size_t bytes; /* also of what was late meanwhile: the receiver may hold it still */
 };
 
 struct ald_courier {
@@ -303,12 +304,20 @@ static enum ald_rc courier_send(ald_courier_t *self, uint64_t batch)
     return rc;
 }
 
+static size_t courier_bytes_under_way(const ald_courier_t *self)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < self->ride_count; i++)
+        bytes += self->rides[i].bytes;
+    return bytes;
+}
+
 size_t ald_courier_lacks(const ald_courier_t *self)
 {
     const struct ald_parcels *parcels = &self->parcels;
     if (self->away || self->ride_count == ALD_COURIER_BATCHES || self->receiver[0] == '\0')
         return SIZE_MAX;
-    if (self->ride_count > 0 && parcels->riding.bytes >= ALD_COURIER_BYTES)
+    if (courier_bytes_under_way(self) >= ALD_COURIER_BYTES)
         return SIZE_MAX;
     size_t wanted = parcels->riding.items > 0 ? parcels->riding.items : 1;
     return parcels->waiting.items < wanted ? wanted - parcels->waiting.items : 0;
@@ -323,15 +332,20 @@ void ald_courier_flush(ald_courier_t *self)
     int64_t now_ms = courier_now();
     while (ald_courier_lacks(self) == 0) {
         uint64_t batch = self->batch + 1;
-        if (ald_parcels_load(&self->parcels, batch, ALD_COURIER_ITEMS, ALD_COURIER_BYTES, now_ms) ==
-            0)
+        size_t bytes = 0;
+        const struct ald_load_limit limit = {.items = ALD_COURIER_ITEMS,
+                                             .bytes =
+                                                 ALD_COURIER_BYTES - courier_bytes_under_way(self),
+                                             .any_one = self->ride_count == 0};
+        if (ald_parcels_load(&self->parcels, batch, &limit, now_ms, &bytes) == 0)
             return;
         if (courier_send(self, batch) != ALD_OK) {
             ald_parcels_unload(&self->parcels, batch);
             return;
         }
         self->batch = batch;
-        self->rides[self->ride_count++] = (struct courier_ride){.batch = batch, .sent_ms = now_ms};
+        self->rides[self->ride_count++] =
+            (struct courier_ride){.batch = batch, .sent_ms = now_ms, .bytes = bytes};
     }
 }
 

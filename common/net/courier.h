@@ -4,8 +4,9 @@
  * - What has gathered is the next batch, and leaves when none is under way. One may leave ahead of
  *   that answer when it is as large as what is under way, so that the receiver has work at hand
  *   while its answer travels; smaller ones would only cost it more commits.
- * - A batch holds at most ALD_COURIER_ITEMS items. All that is under way is at most 1 MiB, or one
- *   item alone: that bounds what a peer holds for us, however many batches it came in.
+ * - A batch holds at most ALD_COURIER_ITEMS items. All that is under way, items that were
+ *   late meanwhile with it, is at most 1 MiB, or one item alone: that bounds what a peer holds for
+ *   us, however many batches it came in.
  * - An item is sent again to a new run of the receiver (welcome names another instance), after
  *   resend_after_ms without an answer, and after `busy`; never only because time is short.
  * - With on_late, an item whose acknowledgement is late (4 x the smoothed time, within

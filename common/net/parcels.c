@@ -70,22 +70,25 @@ void ald_parcels_add(struct ald_parcels *self, uint64_t num, struct ald_span byt
     parcel_append(&self->waiting, parcel);
 }
 
-size_t ald_parcels_load(struct ald_parcels *self, uint64_t batch, size_t max_items,
-                        size_t max_bytes, int64_t now_ms)
+size_t ald_parcels_load(struct ald_parcels *self, uint64_t batch,
+                        const struct ald_load_limit *limit, int64_t now_ms, size_t *bytes)
 {
     ALD_ASSERT(batch != 0);
     size_t items = 0;
+    *bytes = 0;
     struct ald_parcel *parcel = self->waiting.first;
-    while (parcel && items < max_items) {
+    while (parcel && items < limit->items) {
         struct ald_parcel *next = parcel->next;
         bool due = parcel->not_before_ms <= now_ms;
-        if (due && self->riding.items > 0 && self->riding.bytes + parcel->len > max_bytes)
+        bool alone = limit->any_one && items == 0;
+        if (due && !alone && *bytes + parcel->len > limit->bytes)
             break;
         if (due) {
             parcel_unlink(&self->waiting, parcel);
             parcel_append(&self->riding, parcel);
             parcel->batch = batch;
             items++;
+            *bytes += parcel->len;
         }
         parcel = next;
     }

@@ -39,11 +39,17 @@ void ald_parcels_free(struct ald_parcels *self);
 void ald_parcels_add(struct ald_parcels *self, uint64_t num, struct ald_span bytes, void *tag,
                      int64_t now_ms);
 
-/* Move what makes a batch, whose number is not 0, from waiting to riding: in order, at most
- * max_items, and so much that all that rides then is at most max_bytes; when nothing rides, one
- * item whatever its size. Returns how many ride in it. */
-size_t ald_parcels_load(struct ald_parcels *self, uint64_t batch, size_t max_items,
-                        size_t max_bytes, int64_t now_ms);
+/* What may ride in a batch. */
+struct ald_load_limit {
+    size_t items;
+    size_t bytes;
+    bool any_one; /* or one item, whatever its size */
+};
+
+/* Move what makes a batch, whose number is not 0, from waiting to riding, in order and within the
+ * limit. Returns how many ride in it; *bytes is their size. */
+size_t ald_parcels_load(struct ald_parcels *self, uint64_t batch,
+                        const struct ald_load_limit *limit, int64_t now_ms, size_t *bytes);
 
 /* All that ride in this batch, or with 0 in any, wait again, in front, in their order. */
 void ald_parcels_unload(struct ald_parcels *self, uint64_t batch);

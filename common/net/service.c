@@ -320,6 +320,10 @@ int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, v
         ald_log_init(ops->name);
         ald_log_level_word(self->settings.log.level);
         ald_ulid_new(self->instance);
+        if (self->settings.file[0] == '\0')
+            ald_log(ALD_WARN, "settings.none",
+                    "text=\"there is no settings file: defaults alone, and no provider; is "
+                    "--config missing?\"");
         code = ALD_EXIT_UNAVAILABLE;
         if (service_signals(self)) {
             service_process();

@@ -50,6 +50,20 @@ enum ald_rc ald_sock_endpoint(const struct ald_settings *settings, const char *c
     return ALD_OK;
 }
 
+bool ald_sock_lives(const char *run, const char *channel)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int n = snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", run, channel);
+    if (n < 0 || (size_t)n >= sizeof address.sun_path)
+        return false;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    bool lives = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    close(fd);
+    return lives;
+}
+
 /* Without encryption a bus socket may only be reached from this machine. */
 static bool sock_allowed(const char *endpoint)
 {

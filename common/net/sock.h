@@ -34,6 +34,10 @@ ALD_NODISCARD enum ald_rc ald_sock_endpoint(const struct ald_settings *settings,
                                             const char *channel, char *out, size_t cap,
                                             struct ald_err *err);
 
+/* Does somebody listen on this channel of the folder? A daemon that was killed leaves its file
+ * behind, and nothing else tells the two apart. Asks no question and never waits. */
+bool ald_sock_lives(const char *run, const char *channel);
+
 /* Open a socket and bind or connect it. ALD_OK: *out is the caller's.
  * ALD_EXISTS: another process has this endpoint. ALD_INVALID: the endpoint is not allowed.
  * ALD_IO: it can't be bound. err says which and what to do. */

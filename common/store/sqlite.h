@@ -43,7 +43,7 @@ struct ald_store {
     int64_t autocheckpoint;
     uint64_t wal_max_bytes;
     struct store_checkpointer *checkpointer; /* NULL: commits do it */
-    unsigned rounds;                         /* of it in this log */
+    bool copied_some;                        /* it had a round in this log */
 
     struct ald_stmt statements[ALD_STORE_STATEMENTS];
     size_t statement_count;

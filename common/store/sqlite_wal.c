@@ -78,11 +78,11 @@ static void wal_beside(ald_store_t *self)
         return;
     bool little = round.moved > 0 && self->wal_pages >= round.moved &&
                   self->wal_pages - round.moved <= self->autocheckpoint / 4;
-    if (little && self->rounds > 0) {
-        self->rounds = 0;
+    if (little && self->copied_some) {
+        self->copied_some = false;
         wal_checkpoint_now(self, SQLITE_CHECKPOINT_PASSIVE);
     } else if (self->wal_pages >= self->checkpoint_at) {
-        self->rounds++;
+        self->copied_some = true;
         store_checkpointer_begin(self->checkpointer);
         self->checkpoint_at = self->wal_pages + self->autocheckpoint / 10 + 1;
     }
@@ -94,7 +94,7 @@ void store_after_commit(ald_store_t *self)
 {
     if (self->wal_pages < self->autocheckpoint) {
         self->checkpoint_at = self->autocheckpoint;
-        self->rounds = 0;
+        self->copied_some = false;
         return;
     }
     bool long_log = (uint64_t)self->wal_pages > self->wal_max_bytes / (uint64_t)self->page_bytes;

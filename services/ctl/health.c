@@ -4,9 +4,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
@@ -57,17 +54,6 @@ static int health_gateway(struct ctl *ctl)
     return health_unready("gateway", why);
 }
 
-static bool health_away(struct ald_json answer, const char *service)
-{
-    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/away"));
-    struct ald_json name;
-    struct ald_span key;
-    while (ald_json_walk_next(&walk, &key, &name))
-        if (ald_json_is(name, service))
-            return true;
-    return false;
-}
-
 static int health_told(struct ctl *ctl, const char *service)
 {
     struct ald_json answer;
@@ -79,30 +65,15 @@ static int health_told(struct ctl *ctl, const char *service)
         return CTL_AGAIN;
     }
     if (strcmp(service, "poller") != 0)
-        return health_away(answer, service) ? health_unready(service, "it does not answer")
-                                            : CTL_OK;
-    if (health_away(answer, "tracker"))
+        return pick_has(answer, "/away", service) ? health_unready(service, "it does not answer")
+                                                  : CTL_OK;
+    if (pick_has(answer, "/away", "tracker"))
         return health_unready(service, "the tracker, which knows the pollers, does not answer");
     return pick_int(answer, "/status/pollers") > 0 ? CTL_OK
                                                    : health_unready(service, "none is at work");
 }
 
 /* ---- on the control socket ---- */
-
-/* Does somebody listen there? A daemon that was killed leaves its file behind. */
-static bool health_lives(const char *run, const char *channel)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int n = snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", run, channel);
-    if (n < 0 || (size_t)n >= sizeof address.sun_path)
-        return false;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return false;
-    bool lives = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
-    close(fd);
-    return lives;
-}
 
 /* The answer, or NULL when the time is up. */
 static zmsg_t *health_exchange(ald_sock_t *sock, int64_t until_ms)
@@ -152,7 +123,7 @@ static int health_one(const struct ald_settings *settings, const char *service)
     char channel[HEALTH_CHANNEL_MAX];
     char why[ALD_TEXT_MAX] = "";
     (void)snprintf(channel, sizeof channel, ALD_CHANNEL_CONTROL "-%s", service);
-    if (!health_lives(settings->bus.run, channel))
+    if (!ald_sock_lives(settings->bus.run, channel))
         return health_absent(service, settings->bus.run);
     int code = health_ask(settings, channel, ald_clock_now().mono_ms + HEALTH_WAIT_MS, why);
     if (code == CTL_AGAIN)
@@ -177,7 +148,7 @@ static int health_pollers(const struct ald_settings *settings)
     int count = scandir(settings->bus.run, &entries, health_is_poller, alphasort);
     for (int i = 0; i < count; i++) {
         if (i < HEALTH_POLLERS_MAX && code != CTL_OK &&
-            health_lives(settings->bus.run, entries[i]->d_name))
+            ald_sock_lives(settings->bus.run, entries[i]->d_name))
             code = health_ask(settings, entries[i]->d_name, until_ms, why);
         free(entries[i]);
     }

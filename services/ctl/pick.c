@@ -31,6 +31,17 @@ const char *pick_word(struct ald_json object, const char *pointer, char *out, si
     return out;
 }
 
+bool pick_has(struct ald_json object, const char *pointer, const char *text)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(object, pointer));
+    struct ald_json item;
+    struct ald_span key;
+    while (ald_json_walk_next(&walk, &key, &item))
+        if (ald_json_is(item, text))
+            return true;
+    return false;
+}
+
 int64_t pick_int(struct ald_json object, const char *pointer)
 {
     struct ald_json value = ald_json_find(object, pointer);

@@ -13,6 +13,9 @@ void pick_text(struct ald_json object, const char *pointer, struct ald_buf *out)
 /* The same into a small array, cut to fit; returns out. */
 const char *pick_word(struct ald_json object, const char *pointer, char *out, size_t cap);
 
+/* Is this text an element of the array there? */
+bool pick_has(struct ald_json object, const char *pointer, const char *text);
+
 /* A whole number; 0 when there is none. */
 int64_t pick_int(struct ald_json object, const char *pointer);
 

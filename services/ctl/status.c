@@ -69,17 +69,6 @@ static int64_t status_since(int64_t wall_ms)
     return age_ms > 0 ? age_ms : 0;
 }
 
-static bool status_away(struct ald_json answer, const char *service)
-{
-    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/away"));
-    struct ald_json name;
-    struct ald_span key;
-    while (ald_json_walk_next(&walk, &key, &name))
-        if (ald_json_is(name, service))
-            return true;
-    return false;
-}
-
 static void status_services(struct ctl *ctl, struct ald_json answer)
 {
     static const char *const others[] = {"tracker", "dlq"};
@@ -87,12 +76,12 @@ static void status_services(struct ctl *ctl, struct ald_json answer)
     status_begin(&line);
     ald_buf_put_str(&line.text, "gateway answers");
     for (size_t i = 0; i < ALD_COUNT(others); i++) {
-        bool away = status_away(answer, others[i]);
+        bool away = pick_has(answer, "/away", others[i]);
         ald_buf_printf(&line.text, ", %s %s", others[i], away ? "does NOT answer" : "answers");
         line.tone = away ? TONE_BAD : line.tone;
     }
     int64_t pollers = pick_int(answer, "/status/pollers");
-    if (!status_away(answer, "tracker")) {
+    if (!pick_has(answer, "/away", "tracker")) {
         ald_buf_printf(&line.text, ", %lld poller%s at work", (long long)pollers,
                        pollers == 1 ? "" : "s");
         line.tone = pollers == 0 ? TONE_BAD : line.tone;
@@ -267,14 +256,14 @@ static void status_providers(struct ctl *ctl, struct ald_json answer)
 static void status_print(struct ctl *ctl, struct ald_json answer)
 {
     char head[160];
-    bool tracker = !status_away(answer, "tracker");
+    bool tracker = !pick_has(answer, "/away", "tracker");
     status_services(ctl, answer);
     if (tracker) {
         status_tasks(ctl, answer);
         status_callbacks(ctl, answer);
     }
     status_spool(ctl, answer);
-    if (!status_away(answer, "dlq"))
+    if (!pick_has(answer, "/away", "dlq"))
         status_letters(ctl, answer);
     ctl_line(ctl, "feed head", pick_word(answer, "/status/head", head, sizeof head), TONE_PLAIN);
     status_books(ctl, answer);

@@ -78,17 +78,9 @@ static bool backup_empty(const char *path)
 static bool backup_make_folder(struct api_call *call, struct backup *self)
 {
     struct stat facts;
-    struct ald_err err = {0};
-    char above[BACKUP_PATH_MAX];
     char text[ALD_META_MAX + 160];
     if (lstat(self->dir, &facts) == 0 && !(S_ISDIR(facts.st_mode) && backup_empty(self->dir))) {
         api_problem(call, 409, "The folder is there already and is not empty: name a new one.");
-        return false;
-    }
-    size_t len = (size_t)(strrchr(self->dir, '/') - self->dir);
-    (void)snprintf(above, sizeof above, "%.*s", len > 0 ? (int)len : 1, self->dir);
-    if (ald_disk_folder(above, &err) != ALD_OK) {
-        api_problem(call, 400, err.text);
         return false;
     }
     if (mkdir(self->partial, 0700) == 0)

@@ -2,12 +2,10 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "common/net/sock.h"
 #include "services/gateway/api_call.h"
 #include "services/gateway/metrics_merge.h"
 
@@ -35,21 +33,6 @@ void api_ready(struct api_call *call)
     const char *why = health_why_not(call->api);
     (void)http_answer(call->exchange, why ? 503 : 200, "Content-Type: text/plain\r\n",
                       ald_span_str(why ? why : "ready\n"));
-}
-
-/* Does somebody listen on this socket? A daemon that was killed leaves its file behind. */
-static bool health_lives(const char *run, const char *name)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int n = snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", run, name);
-    if (n < 0 || (size_t)n >= sizeof address.sun_path)
-        return false;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return false;
-    bool lives = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
-    close(fd);
-    return lives;
 }
 
 static void health_ask(struct api_call *call, const char *channel, metrics_merge_t *pages)
@@ -90,7 +73,7 @@ static void health_ask_all(struct api_call *call, metrics_merge_t *pages)
     int asked = 0;
     for (const struct dirent *entry = readdir(dir); entry && asked < HEALTH_DAEMONS_MAX;
          entry = readdir(dir)) {
-        if (!health_is_other(entry->d_name) || !health_lives(run, entry->d_name))
+        if (!health_is_other(entry->d_name) || !ald_sock_lives(run, entry->d_name))
             continue;
         health_ask(call, entry->d_name, pages);
         asked++;

@@ -1,9 +1,9 @@
 /* drain.h - the spool: callbacks that the tracker could not take in time go in, and out again to
  * the tracker when it is back, in order, without anybody asking.
  *
- * An item leaves the spool only when the tracker has it on disk. It is sent again to a new run of
- * the tracker, or after resend_after; never because time is short. What nobody vouches for is
- * bounded by the profile's quota.
+ * An item leaves the spool only when the tracker has it on disk. What had been sent before is sent
+ * again to a new run of the tracker, or after resend_after; never because time is short. What
+ * nobody vouches for is bounded by the profile's quota.
  *
  * After an I/O error nothing is stored until the spool has been opened again with its start-up
  * protocol, which is tried each second. Threads: the loop's.

@@ -164,6 +164,10 @@ def test_a_backup_is_whole_or_is_not():
         assert house.aldaba("backup", copy).returncode == 0
         again = house.aldaba("backup", copy)
         assert (again.returncode != 0, "not empty" in again.stderr) == (True, True), again
+        unmounted = os.path.join(house.folder, "disk", "copy")
+        nowhere = house.aldaba("backup", unmounted)
+        assert nowhere.returncode != 0 and "No such file" in nowhere.stderr, nowhere
+        assert not os.path.exists(os.path.dirname(unmounted)), "it may be a disk's, not mounted"
         os.mkdir(copy + "2.partial")
         broken = house.aldaba("backup", copy + "2")
         assert (broken.returncode != 0, "partial" in broken.stderr) == (True, True), broken
