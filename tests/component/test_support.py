@@ -52,6 +52,11 @@ def test_daemon_that_never_gets_ready(tmp_path):
         silent.clean()
 
 
+def test_no_port_is_given_twice():
+    ports = [free_port() for _ in range(600)]  # by chance alone eight of them would meet another
+    assert len(set(ports)) == len(ports)
+
+
 def test_until_and_stays():
     numbers = iter(range(100))
     assert until(lambda: next(numbers) == 3, SOON_S, "never") is True

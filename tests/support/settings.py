@@ -42,18 +42,25 @@ def merge(base, more):
     return out
 
 
+_given = set()
+
+
 def free_port():
     """A port that is free now and that the kernel gives to nobody by itself: a process may leave
-    it and come back to it, and no connection to it can meet itself while nobody listens."""
+    it and come back to it, and no connection to it can meet itself while nobody listens. None is
+    given twice: it is free until its first owner has come."""
     with open(RANGE_FILE, encoding="ascii") as file:
         floor = int(file.read().split()[0])
     for port in random.sample(range(10240, floor), 200):
+        if port in _given:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _given.add(port)
             return port
     raise RuntimeError("no free port found")
 
