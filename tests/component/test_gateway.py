@@ -913,6 +913,9 @@ def test_a_backup_asks_in_order_and_leaves_no_half(trouble):
                  "dlq": gate.desk("letters", backup=copies("dlq", "letters.db"))}
         gate.start()
         copy = os.path.join(gate.folder, "deep", "copy")
+        missing = gate.private.post_json("/v1/backup", {"dir": copy})
+        assert (missing.status, told) == (400, []), missing
+        os.mkdir(os.path.dirname(copy))
         answer = gate.private.post_json("/v1/backup", {"dir": copy + "/"})
         order = [("dlq", True, False), ("tracker", False, False), ("dlq", True, True)]
         assert told == (order[:1] if trouble == "dlq" else order)
