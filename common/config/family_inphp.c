@@ -341,5 +341,7 @@ void ald_inphp_judge(const struct ald_profile *profile, enum ald_stage stage,
     case ALD_STAGE_CALLBACK:
         inphp_callback(&self);
         return;
+    case ALD_STAGE_FETCH:
+        return; /* the family has none */
     }
 }

@@ -1,5 +1,6 @@
 #include "common/config/profile.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/codec.h"
@@ -7,9 +8,11 @@
 #include "common/config/cidr.h"
 #include "common/config/extract.h"
 #include "common/config/family.h"
+#include "common/config/ruled.h"
 
-static const char *const THEN_NAMES[] = {"unknown", "accepted", "done",   "failed", "lost",
-                                         "pending", "hint",     "ignore", "code"};
+static const char *const THEN_NAMES[] = {"unknown", "accepted", "done",          "failed",
+                                         "lost",    "pending",  "hint",          "ignore",
+                                         "code",    "fetch",    "done_at_submit"};
 static const char *const CLASS_NAMES[] = {"none",      "pending", "transient", "config",
                                           "permanent", "failed",  "lost",      "unknown"};
 static const char *const SCOPE_NAMES[] = {"task", "account", "ip", "proxy"};
@@ -73,7 +76,9 @@ void ald_profile_judge(const struct ald_profile *profile, enum ald_stage stage,
 {
     *out = (struct ald_verdict){.then = ALD_THEN_UNKNOWN};
     ald_buf_reset(scratch);
-    if (strcmp(profile->family, "inphp") == 0)
+    if (profile->ruled != NULL)
+        ald_ruled_judge(profile, stage, facts, scratch, out);
+    else if (strcmp(profile->family, "inphp") == 0)
         ald_inphp_judge(profile, stage, facts, scratch, out);
 }
 
@@ -102,6 +107,33 @@ enum ald_rc ald_profile_poll_request(const struct ald_profile *profile, const ch
     profile_parameter("id", provider_id, parameters);
     profile_parameter("json", "1", parameters);
     return ald_buf_ok(url) && ald_buf_ok(body) ? ALD_OK : ALD_TOOBIG;
+}
+
+bool ald_profile_asks(const struct ald_profile *profile, enum ald_stage stage)
+{
+    if (profile->ruled != NULL)
+        return profile->ruled->stage[stage].request.there;
+    return stage == ALD_STAGE_POLL && profile->poll_url[0] != '\0';
+}
+
+/* The one request of a family. */
+static enum ald_rc profile_family_request(const struct ald_profile *profile,
+                                          const struct ald_request_in *in, struct ald_request *out)
+{
+    const char *type = profile->poll_post ? "application/x-www-form-urlencoded" : "";
+    ald_buf_reset(&out->headers);
+    if (in->stage != ALD_STAGE_POLL || in->id == NULL)
+        return ALD_MISSING;
+    (void)snprintf(out->method, sizeof out->method, "%s", profile->poll_post ? "POST" : "GET");
+    (void)snprintf(out->content_type, sizeof out->content_type, "%s", type);
+    return ald_profile_poll_request(profile, in->id, &out->url, &out->body);
+}
+
+enum ald_rc ald_profile_request(const struct ald_profile *profile, const struct ald_request_in *in,
+                                struct ald_request *out)
+{
+    return profile->ruled != NULL ? ald_ruled_request(profile, in, out)
+                                  : profile_family_request(profile, in, out);
 }
 
 bool ald_profile_peer_ok(const struct ald_profile *profile, const char *peer)

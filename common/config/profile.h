@@ -1,9 +1,10 @@
 /* profile.h - what aldaba knows about one provider account, and how it reads that provider's words.
  *
  * A profile is loaded from the settings (`providers:`) and is then read-only. Judging is pure: a
- * message in, a verdict out; no clock, no socket. The rules of the in.php/res.php/pingback family
- * are compiled in (family_inphp.c) behind this interface; profiles written in YAML will fill the
- * same one. Unknown is never terminal: what no rule recognises keeps the task alive.
+ * message in, a verdict out; no clock, no socket. A profile has rules of its own in YAML (ruled.h),
+ * perhaps from a profile that it extends, or names the family in.php/res.php/pingback, whose rules
+ * are compiled in (family_inphp.c). Unknown is never terminal: what no rule recognises keeps the
+ * task alive.
  *
  * Threads: a loaded profile may be read by any thread.
  */
@@ -19,9 +20,10 @@
 #include "common/base/span.h"
 #include "common/config/auth.h"
 #include "common/config/budget.h"
+#include "common/config/facts.h"
 #include "common/config/yaml.h"
 
-enum { ALD_CIDR_MAX = 16, ALD_URL_MAX = 1024 };
+enum { ALD_CIDR_MAX = 16 };
 
 enum ald_trust {
     ALD_TRUST_HINT,  /* a callback only makes us poll */
@@ -29,33 +31,6 @@ enum ald_trust {
     ALD_TRUST_TOKEN, /* believe who knows the task's callback URL */
     ALD_TRUST_AUTH   /* believe what is signed */
 };
-
-enum ald_then {
-    ALD_THEN_UNKNOWN, /* nothing matched: never terminal */
-    ALD_THEN_ACCEPTED,
-    ALD_THEN_DONE,
-    ALD_THEN_FAILED,
-    ALD_THEN_LOST,
-    ALD_THEN_PENDING,
-    ALD_THEN_HINT, /* poll now, believe nothing */
-    ALD_THEN_IGNORE,
-    ALD_THEN_CODE /* see class */
-};
-
-enum ald_class {
-    ALD_CLASS_NONE,
-    ALD_CLASS_PENDING,
-    ALD_CLASS_TRANSIENT,
-    ALD_CLASS_CONFIG,
-    ALD_CLASS_PERMANENT,
-    ALD_CLASS_FAILED,
-    ALD_CLASS_LOST,
-    ALD_CLASS_UNKNOWN
-};
-
-enum ald_scope { ALD_SCOPE_TASK, ALD_SCOPE_ACCOUNT, ALD_SCOPE_IP, ALD_SCOPE_PROXY };
-
-enum ald_stage { ALD_STAGE_SUBMIT, ALD_STAGE_POLL, ALD_STAGE_CALLBACK };
 
 struct ald_cidr {
     uint8_t bytes[16]; /* IPv4 as ::ffff:a.b.c.d */
@@ -72,9 +47,11 @@ struct ald_schedule {
     int64_t give_up_after_ms;
 };
 
+struct ald_ruled;
+
 struct ald_profile {
     char name[33];
-    char family[17];  /* inphp */
+    char family[17];  /* inphp; "" = it has rules of its own */
     char dialect[17]; /* of the family: 2captcha, captchaai */
 
     char poll_url[ALD_URL_MAX]; /* "" = there is nothing to poll */
@@ -100,29 +77,8 @@ struct ald_profile {
     uint64_t quota_bytes;
 
     struct ald_budgets budgets;
-};
-
-/* One message to judge. Absent parts are empty; http 0 means 200. Text is not decoded yet. */
-struct ald_facts {
-    unsigned http;
-    struct ald_span query;
-    struct ald_span content_type;
-    struct ald_span body;
-};
-
-struct ald_verdict {
-    enum ald_then then;
-    enum ald_class cls; /* with ALD_THEN_CODE, else NONE */
-    enum ald_scope scope;
-    bool block;       /* the scope waits for wait_ms, not the task alone */
-    int64_t wait_ms;  /* 0 = the schedule's */
-    int64_t grace_ms; /* lost counts only this long after the task was made */
-    char id[129];     /* "" = none */
-    char code[257];   /* verbatim, cut to fit */
-    char cost[33];
-    char rule[33];          /* which rule fired, for people */
-    struct ald_span result; /* into scratch or the facts */
-    bool result_json;       /* raw JSON, not text */
+    struct ald_ruled *ruled; /* of the set of profiles: rules and requests (ruled.h); NULL: see
+                              * family */
 };
 
 /* Judge a message at a stage. scratch is reset and holds what had to be decoded; the verdict's
@@ -147,13 +103,6 @@ bool ald_profile_peer_ok(const struct ald_profile *profile, const char *peer);
 void ald_profile_digest(const struct ald_profile *profile, const char *state,
                         struct ald_span result, bool result_json, char out[65]);
 
-const char *ald_then_name(enum ald_then then);
-const char *ald_class_name(enum ald_class cls);
-const char *ald_scope_name(enum ald_scope scope);
-ALD_NODISCARD bool ald_then_find(const char *word, enum ald_then *out);
-ALD_NODISCARD bool ald_class_find(const char *word, enum ald_class *out);
-ALD_NODISCARD bool ald_scope_find(const char *word, enum ald_scope *out);
-
 /* A set of profiles, by name. */
 typedef struct ald_profiles ald_profiles_t;
 
@@ -165,6 +114,12 @@ enum ald_secrets { ALD_SECRETS_POLL = 1, ALD_SECRETS_AUTH = 2 };
  * ALD_OK: *out is the caller's. ALD_INVALID: errors say why, *out is NULL. */
 ALD_NODISCARD enum ald_rc ald_profiles_load(const struct ald_node *providers, unsigned secrets,
                                             struct ald_errors *errors, ald_profiles_t **out);
+
+/* The same; what is allowed and yet looks wrong is appended to warnings, which may be NULL. */
+ALD_NODISCARD enum ald_rc ald_profiles_load_warned(const struct ald_node *providers,
+                                                   unsigned secrets, struct ald_errors *errors,
+                                                   struct ald_errors *warnings,
+                                                   ald_profiles_t **out);
 
 /* Everything that a profile lets in must pass the bus: append an error for each profile whose
  * max_body or poll max_bytes is larger than max_item_bytes. providers says where; it may be NULL.

@@ -390,7 +390,7 @@ void ald_setting_print(const struct ald_setting_table *table, const void *in, un
         const struct ald_setting *row = &table->rows[i];
         char top[SETTING_KEY_MAX];
         ald_text_cut(top, sizeof top, ald_span_of(row->key, strcspn(row->key, ".")));
-        if (setting_listed(table->foreign, top))
+        if (setting_listed(table->foreign, top) || setting_listed(table->foreign, row->key))
             continue;
         setting_print_key(row->key, before, indent, out);
         ald_buf_put_byte(out, ' ');

@@ -35,7 +35,7 @@ def auth_rows():
 
 
 CODE = {key: (default, meaning)
-        for path in ("common/config/profiles.c", "common/config/settings_rows.c")
+        for path in ("common/config/profile_form.c", "common/config/settings_rows.c")
         for key, default, meaning in rows(read(path)) if key not in UNDOCUMENTED}
 CODE |= {f"budgets.{key}": (default, meaning)
          for key, default, meaning in rows(read("common/config/budget.c"))}

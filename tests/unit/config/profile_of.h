@@ -4,8 +4,9 @@
 
 #include "common/config/profile.h"
 
-/* Load a `providers` mapping; errors are the caller's to free. NULL: errors say why. */
-ald_profiles_t *profiles_of(const char *yaml, bool resolve_secrets, struct ald_errors *errors);
+/* Load a `providers` mapping and these of its secrets (enum ald_secrets); errors are the caller's
+ * to free. NULL: errors say why. */
+ald_profiles_t *profiles_of(const char *yaml, unsigned secrets, struct ald_errors *errors);
 
 /* The profile `p` with these keys (flow YAML inside of braces) and a poll; fails the test when it
  * does not load. */

@@ -25,7 +25,7 @@ static void test_example(void **state)
                                            "    request: {method: POST, url: \"https://h/res\"}\n"
                                            "    schedule: {every: 7s, jitter: 10%}\n"
                                            "  callback: {trust: id, stale_after: 2m}\n",
-                                           true, &errors);
+                                           ALD_SECRETS_POLL, &errors);
     assert_string_equal(ald_errors_text(&errors), "");
     const struct ald_profile *mine = ald_profiles_find(profiles, "mine");
     assert_ptr_equal(mine, ald_profiles_at(profiles, 0));
@@ -125,7 +125,7 @@ static void test_load(void **state)
     (void)state;
     for (size_t i = 0; i < ALD_COUNT(load_cases); i++) {
         struct ald_errors errors;
-        ald_profiles_t *profiles = profiles_of(load_cases[i].yaml, false, &errors);
+        ald_profiles_t *profiles = profiles_of(load_cases[i].yaml, 0, &errors);
         if (strcmp(ald_errors_text(&errors), load_cases[i].want) != 0)
             fail_msg("%s\nsays: %s\nwants: %s", load_cases[i].yaml, ald_errors_text(&errors),
                      load_cases[i].want);
@@ -140,7 +140,7 @@ static void test_fit(void **state)
     (void)state;
     struct ald_errors errors;
     ald_profiles_t *profiles =
-        profiles_of("p: {family: inphp, poll: none, callback: {max_body: 64MiB}}", false, &errors);
+        profiles_of("p: {family: inphp, poll: none, callback: {max_body: 64MiB}}", 0, &errors);
     assert_true(ald_profiles_fit(profiles, NULL, 64 << 20, &errors));
     assert_false(ald_profiles_fit(profiles, NULL, (64 << 20) - 1, &errors));
     assert_string_equal(ald_errors_text(&errors),
@@ -221,7 +221,7 @@ static void test_secrets(void **state)
     (void)state;
     unsetenv("ALD_TEST_KEY");
     struct ald_errors errors;
-    ald_profiles_t *profiles = profiles_of(HEAD POLL "}", false, &errors);
+    ald_profiles_t *profiles = profiles_of(HEAD POLL "}", 0, &errors);
     struct ald_buf url;
     struct ald_buf body;
     ald_buf_init(&url, 100);
@@ -230,7 +230,7 @@ static void test_secrets(void **state)
                      ALD_MISSING);
     ald_profiles_destroy(&profiles);
     ald_errors_free(&errors);
-    assert_null(profiles_of(HEAD POLL "}", true, &errors));
+    assert_null(profiles_of(HEAD POLL "}", ALD_SECRETS_POLL, &errors));
     assert_string_equal(ald_errors_text(&errors),
                         "p.yaml:1:36: The environment variable ALD_TEST_KEY is not set.\n");
     ald_errors_free(&errors);

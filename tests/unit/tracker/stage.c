@@ -120,7 +120,7 @@ static void stage_profiles(struct stage *self, const char *yaml)
     struct ald_errors errors;
     (void)setenv("ALD_TEST_KEY", "key", 1);
     ald_profiles_destroy(&self->profiles);
-    self->profiles = profiles_of(yaml, true, &errors);
+    self->profiles = profiles_of(yaml, ALD_SECRETS_POLL, &errors);
     if (!self->profiles)
         fail_msg("%s", ald_errors_text(&errors));
     ald_errors_free(&errors);

@@ -1,0 +1,15 @@
+# cmake -D OUT=file.c -D FILES="a.yaml;b.yaml" -P embed.cmake: the files as a table of C.
+# Their names without the suffix are the table's; they come sorted.
+list(SORT FILES)
+set(texts "")
+set(rows "")
+set(number 0)
+foreach(path IN LISTS FILES)
+    get_filename_component(name ${path} NAME_WE)
+    file(READ ${path} hex HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+    string(APPEND texts "static const unsigned char BUNDLED_${number}[] = {${bytes}};\n")
+    string(APPEND rows "    {\"${name}\", BUNDLED_${number}, sizeof BUNDLED_${number}},\n")
+    math(EXPR number "${number} + 1")
+endforeach()
+file(WRITE ${OUT} "#include \"common/config/bundled.h\"\n\n${texts}\nconst struct ald_bundled ALD_BUNDLED[] = {\n${rows}};\nconst size_t ALD_BUNDLED_COUNT = ${number};\n")

@@ -1,0 +1,43 @@
+/* profile_request.h - the requests that a profile describes, filled in for one task. Nothing is
+ * sent from here. Any thread. */
+#ifndef ALD_CONFIG_PROFILE_REQUEST_H
+#define ALD_CONFIG_PROFILE_REQUEST_H
+
+#include "common/config/profile.h"
+
+/* What a request is filled in with. NULL is absent. */
+struct ald_request_in {
+    enum ald_stage stage;
+    const char *id;                                    /* the provider's */
+    const char *poll_url;                              /* as the provider gave it */
+    const char *result_url;                            /* the same */
+    const char *callback_url;                          /* ours */
+    const char *(*param)(void *arg, const char *name); /* of the caller; may answer NULL */
+    void *arg;
+};
+
+/* A request, ready to be sent. */
+struct ald_request {
+    char method[8];
+    char content_type[80]; /* of the body; "" without one */
+    struct ald_buf url;
+    struct ald_buf headers; /* "Name: value\n" each; they may hold secrets */
+    struct ald_buf body;
+};
+
+/* Each buffer takes at most max bytes. */
+void ald_request_init(struct ald_request *self, size_t max);
+void ald_request_free(struct ald_request *self);
+
+/* Write the request of a stage: all but a body that is the caller's own.
+ * ALD_OK. ALD_MISSING: the profile has no such request, or something that it needs is absent or not
+ * resolved. ALD_INVALID: what was given can't stand in its place, or an address of the provider's
+ * is none or has another host than the profile's. ALD_TOOBIG. */
+ALD_NODISCARD enum ald_rc ald_profile_request(const struct ald_profile *profile,
+                                              const struct ald_request_in *in,
+                                              struct ald_request *out);
+
+/* Does the profile have a request for this stage? */
+bool ald_profile_asks(const struct ald_profile *profile, enum ald_stage stage);
+
+#endif
