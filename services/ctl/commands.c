@@ -36,6 +36,13 @@ const struct command COMMANDS[] = {
     {"provider pause", "NAME", "ask a provider nothing until it is resumed; its tasks wait", 0, 1,
      1, provider_pause},
     {"provider resume", "NAME", "ask it again", 0, 1, 1, provider_resume},
+    {"provider check", "FILE ...", "check descriptions of providers; prints all errors", 0, 1,
+     ARGS_WORDS_MAX, provider_check},
+    {"provider ls", "", "the descriptions that come with aldaba", 0, 0, 0, provider_list},
+    {"provider try", "PROFILE|FILE STAGE",
+     "what a message means at submit, poll, fetch or callback: JSON on stdin {\"http\",\"headers\","
+     "\"query\",\"body\"}",
+     0, 2, 2, provider_try},
     {"status", "", "the state of everything on one page", 0, 0, 0, status_show},
     {"audit", "", "do the books balance? exit code 1 if not", ARG_BIT(ARG_DEEP), 0, 0, state_audit},
     {"health", "gateway|tracker|poller|dlq",
