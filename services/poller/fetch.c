@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "common/base/clock.h"
+#include "services/poller/fetch_ask.h"
 #include "services/poller/gate.h"
 #include "services/poller/reply.h"
 #include "services/poller/watch.h"
@@ -28,8 +29,9 @@ struct fetch_call {
     struct fetch_call *prev, *next; /* among those under way, or the spare ones */
     struct reply reply;
     struct ald_buf post;
-    int64_t started_ms;  /* monotonic */
-    int64_t deadline_ms; /* monotonic */
+    struct curl_slist *headers; /* of this request; NULL: the common ones */
+    int64_t started_ms;         /* monotonic */
+    int64_t deadline_ms;        /* monotonic */
     bool left;
     void (*done)(void *arg, const struct fetch_answer *answer);
     void *arg;
@@ -119,6 +121,7 @@ static void fetch_call_free(struct fetch_call *call)
     curl_easy_cleanup(call->easy);
     reply_free(&call->reply);
     ald_buf_free(&call->post);
+    curl_slist_free_all(call->headers);
     free(call);
 }
 
@@ -233,6 +236,7 @@ static void fetch_end(struct fetch_call *call, const char *error)
         .answered = !error,
         .status = call->left && status > 0 ? (unsigned)status : 0,
         .body = ald_buf_span(&call->reply.body),
+        .head = ald_buf_span(&call->reply.head),
         .content_type = ald_span_str(call->left && type ? type : ""),
         .error = error ? error : "",
         .took_ms = ald_clock_now().mono_ms - call->started_ms,
@@ -318,20 +322,6 @@ static void fetch_admit(fetch_t *self)
     watch_timer(self->watch, 0); /* the rest in the loop's next turn */
 }
 
-static bool fetch_call_ask(struct fetch_call *call, const struct fetch_request *request)
-{
-    CURL *easy = call->easy;
-    CURLcode rc = curl_easy_setopt(easy, CURLOPT_URL, request->url);
-    if (!request->post.len)
-        return !rc && !curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-    ald_buf_reset(&call->post);
-    ald_buf_put(&call->post, request->post.data, request->post.len);
-    rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->post.len);
-    rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->post.data);
-    return !rc && ald_buf_ok(&call->post);
-}
-
 enum ald_rc fetch_start(fetch_t *self, const struct fetch_request *request)
 {
     char host[GATE_HOST_MAX];
@@ -346,7 +336,7 @@ enum ald_rc fetch_start(fetch_t *self, const struct fetch_request *request)
     call->arg = request->arg;
     call->started_ms = ald_clock_now().mono_ms;
     call->deadline_ms = call->started_ms + request->timeout_ms;
-    if (!fetch_call_ask(call, request)) {
+    if (!fetch_ask(call->easy, request, self->headers, &call->post, &call->headers)) {
         fetch_call_unlink(call);
         fetch_call_give_back(call);
         return ALD_INVALID;

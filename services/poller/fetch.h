@@ -24,6 +24,7 @@ struct fetch_answer {
     bool answered;        /* a whole answer came: status and body are all of it */
     unsigned status;      /* 0 = no status line came */
     struct ald_span body; /* also of an answer that is not whole: the part that came */
+    struct ald_span head; /* header lines as they came, each with its end */
     struct ald_span content_type;
     const char *error; /* why it is not answered, for people; "" when it is */
     int64_t took_ms;
@@ -31,7 +32,10 @@ struct fetch_answer {
 
 struct fetch_request {
     const char *url;      /* copied */
-    struct ald_span post; /* copied; a form body. Empty: GET */
+    const char *method;   /* NULL: GET, or POST with a body */
+    const char *headers;  /* copied; "Name: value\n" each. NULL: none */
+    const char *type;     /* copied; Content-Type of the body. NULL or "": a form */
+    struct ald_span post; /* copied; the body */
     int64_t timeout_ms;   /* of everything, waiting for its turn at the host included */
     size_t max_bytes;     /* of the body */
     /* Called once, never from inside fetch_start; may start other requests. */

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/metrics.h"
+#include "common/config/profile_request.h"
 #include "common/net/sock.h"
 #include "proto/channels.h"
 #include "services/poller/fetch.h"
@@ -15,10 +16,11 @@
 #include "services/poller/work.h"
 
 enum {
-    POLLER_BEGIN = 256,          /* polls begun in a turn of the loop */
-    POLLER_BEGIN_AGAIN_MS = 1,   /* and then the next turn comes soon */
-    POLLER_ABORT_MS = 5000,      /* what is under way after this long a drain is cut off */
-    POLLER_FDS_SPARE = 256,      /* descriptors beside those of requests */
+    POLLER_BEGIN = 256,        /* polls begun in a turn of the loop */
+    POLLER_BEGIN_AGAIN_MS = 1, /* and then the next turn comes soon */
+    POLLER_ABORT_MS = 5000,    /* what is under way after this long a drain is cut off */
+    POLLER_FDS_SPARE = 256,    /* descriptors beside those of requests */
+    POLLER_REQUEST_MAX = 16 << 10,
     POLLER_FDS_EACH = 2,         /* a connect may try two addresses at once */
     POLLER_HELD_MAX = 256 << 20, /* bytes of answers under way */
     POLLER_OWED_MAX = 64 << 20   /* bytes of outcomes; beyond it no more work is asked for */
@@ -57,8 +59,7 @@ struct poller {
     work_t *work;
     jobs_t *jobs;
     struct verdict_room room;
-    struct ald_buf url;
-    struct ald_buf form;
+    struct ald_request request;
     bool begin_again; /* a timer for more beginnings is set */
     bool draining;
     int64_t abort_at_ms; /* monotonic */
@@ -108,6 +109,23 @@ static void poller_report_unsent(poller_t *self, const struct msg_lease *lease, 
 }
 
 static void poller_begin_some(poller_t *self);
+static const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms);
+
+/* The poll said that there is a result to be asked for: ask in the same lease. False: it can't be,
+ * and the outcome is what the poll said. */
+static bool poller_fetch_too(poller_t *self, const struct ald_profile *profile,
+                             struct work_item *item, const struct msg_outcome *outcome)
+{
+    bool wanted = strcmp(outcome->then, ald_then_name(ALD_THEN_FETCH)) == 0;
+    int64_t now_ms = ald_clock_now().mono_ms;
+    if (!wanted || item->fetching || !ald_profile_asks(profile, ALD_STAGE_FETCH) ||
+        item->until_ms <= now_ms || self->draining)
+        return false;
+    item->fetching = true;
+    if (self->room.result_url[0] != '\0')
+        item->result_url = strdup(self->room.result_url);
+    return poller_ask(self, item, now_ms) == NULL;
+}
 
 static void poller_on_answer(void *arg, const struct fetch_answer *answer)
 {
@@ -116,9 +134,12 @@ static void poller_on_answer(void *arg, const struct fetch_answer *answer)
     const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
     ALD_ASSERT(profile);
     struct msg_outcome outcome = {0};
+    self->room.stage = item->fetching ? ALD_STAGE_FETCH : ALD_STAGE_POLL;
     verdict_make(profile, answer, &self->room, &outcome);
-    poller_report(self, &item->lease, &outcome);
     ald_metric_observe(&poll_seconds, (double)answer->took_ms / 1000);
+    if (poller_fetch_too(self, profile, item, &outcome))
+        return;
+    poller_report(self, &item->lease, &outcome);
     work_end(self->work, &item);
     poller_begin_some(self);
     poller_say_load(self);
@@ -134,22 +155,35 @@ static int64_t poller_timeout(const poller_t *self, const struct ald_profile *pr
     return rest_ms < least ? rest_ms : least;
 }
 
+static const char *poller_why(enum ald_rc rc)
+{
+    if (rc == ALD_MISSING)
+        return "the profile has no poll, or what it needs for one is absent";
+    if (rc == ALD_INVALID)
+        return "the poll request can't be made of what the provider gave";
+    return "the poll request is too long";
+}
+
 /* Ask the provider. NULL: under way; else why it can't be. */
 static const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
 {
     const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
     if (!profile)
         return "this poller has no profile of that name";
-    ald_buf_reset(&self->url);
-    ald_buf_reset(&self->form);
-    enum ald_rc rc =
-        ald_profile_poll_request(profile, item->lease.provider_id, &self->url, &self->form);
+    const struct ald_request_in in = {
+        .stage = item->fetching ? ALD_STAGE_FETCH : ALD_STAGE_POLL,
+        .id = item->lease.provider_id,
+        .result_url = item->result_url,
+    };
+    enum ald_rc rc = ald_profile_request(profile, &in, &self->request);
     if (rc != ALD_OK)
-        return rc == ALD_MISSING ? "the profile has no poll or no key"
-                                 : "the poll request is too long";
+        return poller_why(rc);
     const struct fetch_request request = {
-        .url = ald_buf_str(&self->url),
-        .post = ald_buf_span(&self->form),
+        .url = ald_buf_str(&self->request.url),
+        .method = self->request.method,
+        .headers = ald_buf_str(&self->request.headers),
+        .type = self->request.content_type,
+        .post = ald_buf_span(&self->request.body),
         .timeout_ms = poller_timeout(self, profile, item->until_ms - now_ms),
         .max_bytes = profile->poll_max_bytes < self->settings->poller.max_answer_bytes
                          ? profile->poll_max_bytes
@@ -284,8 +318,7 @@ enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
     self->settings = ald_service_settings(service);
     self->max_in_flight = poller_bound(self->settings->poller.max_in_flight);
     verdict_room_init(&self->room);
-    ald_buf_init(&self->url, 8 << 10);
-    ald_buf_init(&self->form, 8 << 10);
+    ald_request_init(&self->request, POLLER_REQUEST_MAX);
     return poller_open(self, ald_service_instance(service), err);
 }
 
@@ -326,8 +359,7 @@ int poller_stop(void *arg)
     jobs_destroy(&self->jobs);
     work_destroy(&self->work);
     verdict_room_free(&self->room);
-    ald_buf_free(&self->url);
-    ald_buf_free(&self->form);
+    ald_request_free(&self->request);
     free(self);
     *(poller_t **)arg = NULL;
     return left ? ALD_EXIT_AGAIN : 0;

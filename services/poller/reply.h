@@ -12,7 +12,10 @@
 
 #include "common/base/buf.h"
 
-enum { REPLY_HEADER_MAX = 64 << 10 /* bytes of status line and headers */ };
+enum {
+    REPLY_HEADER_MAX = 64 << 10, /* bytes of status line and headers */
+    REPLY_HEAD_MAX = 8 << 10     /* of them those that are kept */
+};
 
 /* Of all replies together; zero held at first. */
 struct reply_budget {
@@ -22,6 +25,7 @@ struct reply_budget {
 
 struct reply {
     struct ald_buf body;
+    struct ald_buf head; /* header lines as they came, whole ones, as many as there is room for */
     size_t header_bytes;
     bool too_big;
     bool crowded; /* the budget is used up */

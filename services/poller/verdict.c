@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/config/ruled.h"
 
 enum { VERDICT_SCRATCH_SPARE = 4096 };
 
 void verdict_room_init(struct verdict_room *room)
 {
+    room->stage = ALD_STAGE_POLL;
+    room->result_url[0] = '\0';
     ald_buf_init(&room->scratch, VERDICT_SCRATCH_SPARE);
 }
 
@@ -17,21 +20,48 @@ void verdict_room_free(struct verdict_room *room)
     ald_buf_free(&room->scratch);
 }
 
-/* Copy the first bytes of from with each occurrence of the key blotted out, also of one that the
- * cut goes through. Returns how many were copied. */
-static size_t verdict_copy_blotted(uint8_t *out, size_t cap, struct ald_span from, const char *key)
+/* Blot each occurrence of a secret out of a copy of the first bytes of from, also of one that the
+ * cut goes through. */
+static void verdict_blot(uint8_t *out, size_t len, struct ald_span from, const char *secret)
+{
+    size_t secret_len = strlen(secret);
+    if (secret_len == 0)
+        return;
+    for (size_t i = 0; i < len && secret_len <= from.len - i; i++) {
+        if (memcmp(from.data + i, secret, secret_len) == 0)
+            memset(out + i, '*', secret_len < len - i ? secret_len : len - i);
+    }
+}
+
+/* Copy the first bytes of from without the profile's secrets. Returns how many were copied. */
+static size_t verdict_copy_blotted(uint8_t *out, size_t cap, struct ald_span from,
+                                   const struct ald_profile *profile)
 {
     size_t len = from.len < cap ? from.len : cap;
-    size_t key_len = strlen(key);
     if (len)
         memcpy(out, from.data, len);
-    if (key_len == 0)
-        return len;
-    for (size_t i = 0; i < len && key_len <= from.len - i; i++) {
-        if (memcmp(from.data + i, key, key_len) == 0)
-            memset(out + i, '*', key_len < len - i ? key_len : len - i);
-    }
+    verdict_blot(out, len, from, profile->key);
+    for (unsigned i = 0; profile->ruled && i < profile->ruled->secrets.count; i++)
+        verdict_blot(out, len, from, profile->ruled->secrets.list[i].value);
     return len;
+}
+
+/* The lines of a head as headers. Returns how many. */
+static size_t verdict_headers(struct ald_span head, struct ald_fact_header *out)
+{
+    size_t count = 0;
+    while (head.len > 0 && count < ALD_FACT_HEADERS_MAX) {
+        size_t len = ald_span_find(head, '\n');
+        struct ald_span line = ald_span_of(head.data, len);
+        size_t colon = ald_span_find(line, ':');
+        if (colon > 0 && colon < line.len)
+            out[count++] = (struct ald_fact_header){
+                .name = ald_span_of(line.data, colon),
+                .value = ald_span_trim(ald_span_skip(line, colon + 1)),
+            };
+        head = ald_span_skip(head, len < head.len ? len + 1 : len);
+    }
+    return count;
 }
 
 static void verdict_unknown(const char *error, struct msg_outcome *out)
@@ -53,24 +83,28 @@ void verdict_make_unsent(const char *error, struct msg_outcome *out)
 static void verdict_judge(const struct ald_profile *profile, const struct fetch_answer *answer,
                           struct verdict_room *room, struct msg_outcome *out)
 {
+    struct ald_fact_header headers[ALD_FACT_HEADERS_MAX];
     const struct ald_facts facts = {
         .http = answer->status,
+        .headers = headers,
+        .header_count = verdict_headers(answer->head, headers),
         .content_type = answer->content_type,
         .body = answer->body,
     };
     struct ald_verdict verdict = {0};
     room->scratch.max = answer->body.len + VERDICT_SCRATCH_SPARE;
-    ald_profile_judge(profile, ALD_STAGE_POLL, &facts, &room->scratch, &verdict);
+    ald_profile_judge(profile, room->stage, &facts, &room->scratch, &verdict);
     snprintf(out->then, sizeof out->then, "%s", ald_then_name(verdict.then));
     snprintf(out->class_, sizeof out->class_, "%s", ald_class_name(verdict.cls));
     snprintf(out->scope, sizeof out->scope, "%s", ald_scope_name(verdict.scope));
+    memcpy(room->result_url, verdict.result_url, sizeof room->result_url);
     out->block = verdict.block;
     out->wait_ms = verdict.wait_ms;
     out->grace_ms = verdict.grace_ms;
     out->result = verdict.result;
     out->result_json = verdict.result_json;
     size_t len = verdict_copy_blotted((uint8_t *)out->code, sizeof out->code - 1,
-                                      ald_span_str(verdict.code), profile->key);
+                                      ald_span_str(verdict.code), profile);
     out->code[len] = '\0';
     if (ald_text_utf8_ok(ald_span_of(out->code, len)))
         return;
@@ -83,12 +117,12 @@ static void verdict_judge(const struct ald_profile *profile, const struct fetch_
 void verdict_make(const struct ald_profile *profile, const struct fetch_answer *answer,
                   struct verdict_room *room, struct msg_outcome *out)
 {
+    room->result_url[0] = '\0';
     out->left = answer->left;
     out->answered = answer->answered;
     out->http = answer->status;
     out->took_ms = answer->took_ms;
-    size_t len =
-        verdict_copy_blotted(room->evidence, sizeof room->evidence, answer->body, profile->key);
+    size_t len = verdict_copy_blotted(room->evidence, sizeof room->evidence, answer->body, profile);
     out->evidence = ald_span_of(room->evidence, len);
     if (answer->answered)
         verdict_judge(profile, answer, room, out);

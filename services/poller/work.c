@@ -53,6 +53,8 @@ void work_destroy(work_t **self_p)
 {
     if (!*self_p)
         return;
+    for (size_t i = 0; i < 2 * (*self_p)->max; i++)
+        free((*self_p)->slots[i].item.result_url);
     free((*self_p)->buckets);
     free((*self_p)->slots);
     free(*self_p);
@@ -140,6 +142,8 @@ void work_end(work_t *self, struct work_item **item_p)
     while (*link != slot)
         link = &(*link)->peer;
     *link = slot->peer;
+    free(slot->item.result_url);
+    slot->item.result_url = NULL;
     slot->next = self->free;
     self->free = slot;
     self->under_way--;

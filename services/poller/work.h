@@ -7,6 +7,7 @@
 #ifndef ALD_POLLER_WORK_H
 #define ALD_POLLER_WORK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,9 @@ struct work_item {
     struct msg_lease lease;
     int64_t until_ms; /* monotonic: the lease ends */
     void *owner;      /* the caller's */
+    bool fetching;    /* the poll said that the result takes another request, which is under way */
+    char *result_url; /* where, as the provider says; from malloc, freed with the item. NULL: as
+                         the profile says */
 };
 
 /* max: leases under way at most; as many again may be queued. */

@@ -25,7 +25,7 @@ LAYERS = {
 # Third-party headers and the files that may include them.
 HOMES = {
     "civetweb.h": ("services/gateway/http.c",),
-    "curl/*": ("services/poller/fetch.c", "services/ctl/api.c"),
+    "curl/*": ("services/poller/fetch.c", "services/poller/fetch_ask.[ch]", "services/ctl/api.c"),
     "msgpack.h": ("proto/wire.c",),
     "msgpack/*": ("proto/wire.c",),
     "yaml.h": ("common/config/yaml.c",),
