@@ -31,6 +31,7 @@ class Provider:
 
     def __init__(self):
         self.asked = collections.Counter()
+        self.jobs = []  # requests of /v1/: first line, headers, body
         self.open = 0
         self.most_open = 0
         self.bytes_sent = 0
@@ -75,11 +76,26 @@ class Provider:
     async def exchange(self, reader, writer):
         """One request; False: the connection ends."""
         head = await reader.readuntil(b"\r\n\r\n")
+        if b" /v1/" in head.split(b"\r\n", 1)[0]:
+            return await self.job(reader, writer, head.decode())
         query = urllib.parse.urlsplit(head.split(b" ", 2)[1].decode()).query
         asked = urllib.parse.parse_qs(query).get("id", [""])[0]
         self.asked[asked] += 1
         kind, *words = asked.split("-")
         return await getattr(self, f"say_{kind}")(writer, *words)
+
+    async def job(self, reader, writer, head):
+        """An API of another kind: JSON by POST, and the result at an address of its own."""
+        first, *lines = head.strip().split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
+        self.jobs.append((first, headers, body))
+        if "/result/" in first:
+            return await self.answer(writer, b'{"cost":0.00085000,"text":"a"}')
+        if b'"busy"' in body:
+            return await self.answer(writer, b"{}", "429 Too Many\r\nRetry-After: 7")
+        where = f"http://127.0.0.1:{self.port}/v1/result/9" if b'"9"' in body else "http://evil.invalid/x"
+        return await self.answer(writer, f'{{"status":"COMPLETED","at":"{where}"}}'.encode())
 
     async def send(self, writer, data):
         writer.write(data)
@@ -203,6 +219,27 @@ class Tracker:
         return self.until_outcomes(1)[0]
 
 
+RULED = """
+profile: ruled
+secrets: { key: { env: ALDABA_TEST_KEY } }
+codes: { _default: { class: unknown }, HTTP_429: { class: transient, wait: retry-after, scope: account } }
+poll:
+  request: { method: POST, url: "http://127.0.0.1:PORT/v1/status", encode: json,
+             headers: { Authorization: "Key ${secret.key}" } }
+  params: { id: "${id}", deep: { number: "${id:number}" } }
+  rules:
+    - { when: [ { json: /status, eq: COMPLETED } ], then: fetch, result_url: { json: /at } }
+fetch:
+  request: { method: GET, url: "${result_url}", headers: { Authorization: "Key ${secret.key}" } }
+  rules:
+    - { when: [ { http: 2xx } ], then: done, result: { json: "" }, cost: { json: /cost } }
+callback:
+  id: { json: /id }
+  rules: [ { when: [], then: fetch } ]
+  auth: { url_token: path }
+"""
+
+
 class Place:
     """A folder, a provider, a tracker and a poller."""
 
@@ -246,6 +283,9 @@ class Place:
                     "nowhere": self.profile("http://no-such-host.invalid/res.php"),
                 },
             }) + "\n")
+        os.mkdir(os.path.join(self.folder, "providers.d"))
+        with open(os.path.join(self.folder, "providers.d", "ruled.yaml"), "w", encoding="utf-8") as file:
+            file.write(RULED.replace("PORT", str(self.provider.port)))
         self.poller = Daemon("poller", [binary("aldaba-poller"), "--config", path], self.folder,
                              {"ALDABA_TEST_KEY": KEY})
         self.poller.start()
@@ -357,6 +397,32 @@ def test_the_key_does_not_come_back(place):
     outcome = place.tracker.one_outcome("echo-1")
     assert outcome["evidence"] == b"ERROR_WRONG_USER_KEY " + b"*" * len(KEY)
     assert KEY not in str(outcome)
+
+
+def test_rules_ask_twice_for_a_result(place):
+    """JSON and a header go out, and what the poll says is ready is asked for in the same lease."""
+    place.start()
+    outcome = place.tracker.one_outcome("9", provider="ruled")
+    assert outcome["then"] == "done" and outcome["result"] == b'{"cost":0.00085000,"text":"a"}'
+    assert outcome["result_json"]
+    (first, headers, body), (second, more, nothing) = place.provider.jobs
+    assert first == "POST /v1/status HTTP/1.1" and second == "GET /v1/result/9 HTTP/1.1"
+    assert body == b'{"id":"9","deep":{"number":9}}' and nothing == b""
+    assert headers["authorization"] == more["authorization"] == f"Key {KEY}"
+    assert headers["content-type"] == "application/json"
+
+
+def test_rules_do_not_follow_a_result_to_another_host(place):
+    place.start()
+    outcome = place.tracker.one_outcome("8", provider="ruled")
+    assert outcome["then"] == "fetch" and len(place.provider.jobs) == 1
+
+
+def test_rules_read_retry_after(place):
+    place.start()
+    outcome = place.tracker.one_outcome("busy", provider="ruled")
+    assert (outcome["then"], outcome["class"], outcome["wait_ms"]) == ("code", "transient", 7000)
+    assert outcome["scope"] == "account"
 
 
 def test_a_lease_that_has_run_out_is_not_begun(place):
