@@ -107,9 +107,24 @@ enum ald_rc ald_base64url_decode(struct ald_buf *out, struct ald_span text)
     return codec_unbase64(out, text, BASE64URL);
 }
 
+/* How many bytes stand for themselves in any encoding of forms. */
+static size_t codec_plain(struct ald_span text)
+{
+    size_t len = 0;
+    while (len < text.len && text.data[len] != '%' && text.data[len] != '+' &&
+           text.data[len] != '\0')
+        len++;
+    return len;
+}
+
 enum ald_rc ald_percent_decode(struct ald_span text, bool plus_is_space, struct ald_buf *out)
 {
     for (size_t i = 0; i < text.len; i++) {
+        size_t plain = codec_plain(ald_span_skip(text, i));
+        ald_buf_put(out, text.data + i, plain);
+        i += plain;
+        if (i == text.len)
+            break;
         int byte = text.data[i];
         if (byte == '+' && plus_is_space)
             byte = ' ';

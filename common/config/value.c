@@ -131,10 +131,49 @@ void ald_said_begin(const struct ald_facts *facts, enum ald_plus plus, enum ald_
     out->body = body;
     out->malformed = false;
     out->memos = 0;
+    out->walked = false;
     out->text = ald_message_trim(facts->body);
     out->json = (struct ald_json){.kind = ALD_JSON_NONE};
     if (body != ALD_BODY_FORM && ald_json_scan(out->text, &out->json, NULL) != ALD_OK)
         out->json.kind = ALD_JSON_NONE;
+}
+
+/* One walk over the outermost object serves all that is asked of its members. */
+static void value_walk(struct ald_said *said)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(said->json);
+    struct ald_json value;
+    struct ald_span key;
+    said->walked = true;
+    said->plain = said->json.kind == ALD_JSON_OBJECT;
+    said->members = 0;
+    while (said->plain && ald_json_walk_next(&walk, &key, &value)) {
+        said->plain = said->members < ALD_MEMBERS_MAX && memchr(key.data, '\\', key.len) == NULL;
+        if (!said->plain)
+            return;
+        said->member[said->members].key = ald_span_of(key.data + 1, key.len - 2);
+        said->member[said->members++].value = value;
+    }
+}
+
+/* A member of the outermost object; of those of the same name the last one. */
+static struct ald_json value_plain_member(const struct ald_said *said, const char *name, size_t len)
+{
+    for (unsigned i = said->members; i-- > 0;)
+        if (ald_span_eq(said->member[i].key, ald_span_of(name, len)))
+            return said->member[i].value;
+    return (struct ald_json){.kind = ALD_JSON_NONE};
+}
+
+static struct ald_json value_look_up(struct ald_said *said, const char *pointer)
+{
+    size_t len = pointer[0] == '/' ? strcspn(pointer + 1, "/") : 0;
+    if (!said->walked)
+        value_walk(said);
+    if (pointer[0] != '/' || !said->plain || strchr(pointer, '~') != NULL)
+        return ald_json_find(said->json, pointer);
+    struct ald_json value = value_plain_member(said, pointer + 1, len);
+    return pointer[1 + len] == '\0' ? value : ald_json_find(value, pointer + 1 + len);
 }
 
 /* Rules ask for the same few pointers again and again. */
@@ -145,7 +184,7 @@ static struct ald_json value_pointed(struct ald_said *said, const char *pointer)
     for (unsigned i = 0; i < said->memos; i++)
         if (said->memo[i].pointer == pointer)
             return said->memo[i].value;
-    struct ald_json value = ald_json_find(said->json, pointer);
+    struct ald_json value = value_look_up(said, pointer);
     if (said->memos < ALD_MEMO_MAX) {
         said->memo[said->memos].pointer = pointer;
         said->memo[said->memos++].value = value;
@@ -154,12 +193,16 @@ static struct ald_json value_pointed(struct ald_said *said, const char *pointer)
 }
 
 /* A member of the outermost object by its plain name. */
-static struct ald_json value_member(const struct ald_said *said, const char *name)
+static struct ald_json value_member(struct ald_said *said, const char *name)
 {
-    struct ald_json_walk walk = ald_json_walk_begin(said->json);
     struct ald_json found = {.kind = ALD_JSON_NONE};
     struct ald_json value;
     struct ald_span key;
+    if (!said->walked)
+        value_walk(said);
+    if (said->plain)
+        return value_plain_member(said, name, strlen(name));
+    struct ald_json_walk walk = ald_json_walk_begin(said->json);
     while (ald_json_walk_next(&walk, &key, &value)) {
         const struct ald_json text = {.kind = ALD_JSON_STRING, .raw = key};
         if (ald_json_is(text, name))

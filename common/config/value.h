@@ -12,7 +12,7 @@
 #include "common/config/load.h"
 #include "common/config/profile.h"
 
-enum { ALD_PLACES_MAX = 8, ALD_MEMO_MAX = 24, ALD_WORDS_MAX = 128 };
+enum { ALD_PLACES_MAX = 8, ALD_MEMO_MAX = 16, ALD_MEMBERS_MAX = 32, ALD_WORDS_MAX = 128 };
 
 enum ald_place_kind {
     ALD_PLACE_JSON,   /* by pointer */
@@ -54,6 +54,13 @@ struct ald_said {
         const char *pointer;
         struct ald_json value;
     } memo[ALD_MEMO_MAX];
+    bool walked; /* the members of the outermost object are in the table */
+    bool plain;  /* all of them, and their names hold no escapes */
+    unsigned members;
+    struct {
+        struct ald_span key; /* without its quotes */
+        struct ald_json value;
+    } member[ALD_MEMBERS_MAX];
 };
 
 /* What stands at a place. */
