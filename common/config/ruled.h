@@ -26,6 +26,8 @@ struct ald_ruled_stage {
     struct ald_request_form request;
 };
 
+enum { ALD_CALLBACK_HEADERS_MAX = 4 };
+
 enum ald_callback_in {
     ALD_CALLBACK_NOWHERE,
     ALD_CALLBACK_BODY,
@@ -41,6 +43,8 @@ struct ald_ruled {
     struct ald_codes codes;
     enum ald_body body; /* of callbacks */
     struct ald_value callback_id;
+    unsigned header_count; /* that callbacks are judged by, and that must be kept for it */
+    const char *header[ALD_CALLBACK_HEADERS_MAX];
     enum ald_callback_in callback_in; /* where a submission says our address */
     const char *callback_name;
     bool first_retry_after; /* the provider's Retry-After goes before the schedule */

@@ -1,6 +1,7 @@
 /* The compiling of a profile's rules, requests and codes; they are used by ruled.c. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/text.h"
 #include "common/config/profile.h"
@@ -267,6 +268,43 @@ static void ruled_load_schedule(struct ruled_load *self)
                        "before the task is given up.");
 }
 
+static void ruled_load_header(struct ruled_load *self, const struct ald_place *place)
+{
+    struct ald_ruled *out = self->out;
+    if (place->kind != ALD_PLACE_HEADER || place->name == NULL)
+        return;
+    for (unsigned i = 0; i < out->header_count; i++)
+        if (strcasecmp(out->header[i], place->name) == 0)
+            return;
+    if (out->header_count == ALD_CALLBACK_HEADERS_MAX)
+        ald_errors_add(self->load.errors, ald_node_find(self->profile, "callback"),
+                       "Callbacks can be judged by at most %d headers.", ALD_CALLBACK_HEADERS_MAX);
+    else
+        out->header[out->header_count++] = place->name;
+}
+
+static void ruled_load_header_of(struct ruled_load *self, const struct ald_value *value)
+{
+    for (unsigned i = 0; i < value->count; i++)
+        ruled_load_header(self, &value->place[i]);
+}
+
+/* The headers that callbacks are judged by. */
+static void ruled_load_headers(struct ruled_load *self)
+{
+    const struct ald_rules *rules = &self->out->stage[ALD_STAGE_CALLBACK].rules;
+    ruled_load_header_of(self, &self->out->callback_id);
+    for (unsigned i = 0; i < rules->count; i++) {
+        const struct ald_rule *rule = &rules->list[i];
+        for (unsigned k = 0; k < rule->cond_count; k++)
+            if (rule->conds[k].test != ALD_TEST_STATUS)
+                ruled_load_header(self, &rule->conds[k].place);
+        ruled_load_header_of(self, &rule->result);
+        ruled_load_header_of(self, &rule->code);
+        ruled_load_header_of(self, &rule->detail);
+    }
+}
+
 struct ald_ruled *ald_ruled_load(const struct ald_node *profile, unsigned secrets,
                                  struct ald_errors *errors, struct ald_errors *warnings)
 {
@@ -291,6 +329,7 @@ struct ald_ruled *ald_ruled_load(const struct ald_node *profile, unsigned secret
     ruled_load_recover(&self);
     ruled_load_schedule(&self);
     ruled_load_batch(&self);
+    ruled_load_headers(&self);
     for (unsigned stage = 0; stage < ALD_STAGES; stage++) {
         const struct ald_node *node = ald_node_find(profile, RULED_STAGES[stage]);
         ruled_load_check(&self, (enum ald_stage)stage, ald_node_find(node, "rules"));

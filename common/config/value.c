@@ -234,6 +234,23 @@ static struct ald_found value_form(struct ald_said *said, const char *name)
     return value_of_field(said->text, name);
 }
 
+size_t ald_headers_read(struct ald_span lines, struct ald_fact_header *out)
+{
+    size_t count = 0;
+    while (lines.len > 0 && count < ALD_FACT_HEADERS_MAX) {
+        size_t len = ald_span_find(lines, '\n');
+        struct ald_span line = ald_span_of(lines.data, len);
+        size_t colon = ald_span_find(line, ':');
+        if (colon > 0 && colon < line.len)
+            out[count++] = (struct ald_fact_header){
+                .name = ald_span_of(line.data, colon),
+                .value = ald_span_trim(ald_span_skip(line, colon + 1)),
+            };
+        lines = ald_span_skip(lines, len < lines.len ? len + 1 : len);
+    }
+    return count;
+}
+
 bool ald_facts_header(const struct ald_facts *facts, const char *name, struct ald_span *out)
 {
     size_t len = strlen(name);

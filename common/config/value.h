@@ -101,6 +101,9 @@ static inline unsigned ald_facts_status(const struct ald_facts *facts)
     return facts->http == 0 ? 200 : facts->http;
 }
 
+/* Lines of `Name: value` as headers, at most ALD_FACT_HEADERS_MAX of them. Returns how many. */
+size_t ald_headers_read(struct ald_span lines, struct ald_fact_header *out);
+
 /* A header's value by its name, in any case. */
 bool ald_facts_header(const struct ald_facts *facts, const char *name, struct ald_span *out);
 

@@ -7,6 +7,7 @@
 
 #include "common/base/text.h"
 #include "common/config/extract.h"
+#include "common/config/ruled.h"
 #include "proto/words.h"
 
 enum {
@@ -163,20 +164,35 @@ static void intake_text(char *out, size_t cap, const char *value)
     out[n] = '\0';
 }
 
-static void intake_keep_headers(const struct http_request *request, struct ald_buf *out)
+static void intake_keep_header(const struct http_request *request, const char *name,
+                               struct ald_buf *out)
+{
+    const char *value = http_header(request, name);
+    if (!value)
+        return;
+    char text[INTAKE_HEADER_MAX];
+    intake_text(text, sizeof text, value);
+    ald_buf_put_str(out, name);
+    ald_buf_put_str(out, ": ");
+    ald_buf_put_str(out, text);
+    ald_buf_put_byte(out, '\n');
+}
+
+/* Those for people, and those that the profile's rules look at. */
+static void intake_keep_headers(const struct http_request *request,
+                                const struct ald_profile *profile, struct ald_buf *out)
 {
     static const char *const kept[] = {"content-type", "user-agent", "x-request-id", "traceparent"};
+    const struct ald_ruled *ruled = profile ? profile->ruled : NULL;
     ald_buf_reset(out);
+    for (unsigned i = 0; ruled && i < ruled->header_count; i++)
+        intake_keep_header(request, ruled->header[i], out);
     for (size_t i = 0; i < ALD_COUNT(kept); i++) {
-        const char *value = http_header(request, kept[i]);
-        if (!value)
-            continue;
-        char text[INTAKE_HEADER_MAX];
-        intake_text(text, sizeof text, value);
-        ald_buf_put_str(out, kept[i]);
-        ald_buf_put_str(out, ": ");
-        ald_buf_put_str(out, text);
-        ald_buf_put_byte(out, '\n');
+        bool twice = false;
+        for (unsigned k = 0; ruled && k < ruled->header_count; k++)
+            twice = twice || strcasecmp(ruled->header[k], kept[i]) == 0;
+        if (!twice)
+            intake_keep_header(request, kept[i], out);
     }
 }
 
@@ -230,7 +246,10 @@ static const char *intake_fault(const struct http_request *request, const char *
 static bool intake_names_task(const struct intake_route *route, const struct msg_callback *message,
                               struct ald_buf *scratch)
 {
-    const struct ald_facts facts = {.query = message->query,
+    struct ald_fact_header headers[ALD_FACT_HEADERS_MAX];
+    const struct ald_facts facts = {.headers = headers,
+                                    .header_count = ald_headers_read(message->headers, headers),
+                                    .query = message->query,
                                     .content_type = ald_span_str(message->content_type),
                                     .body = message->body};
     struct ald_verdict verdict;
@@ -284,7 +303,7 @@ static void intake_envelope(const struct intake_rules *rules, const struct intak
     intake_text(out->content_type, sizeof out->content_type, content_type ? content_type : "");
     intake_text(out->trace, sizeof out->trace, trace ? trace : "");
     peer_find(rules->peers, request, out->peer);
-    intake_keep_headers(request, &work->headers);
+    intake_keep_headers(request, route->profile, &work->headers);
     out->headers = ald_buf_span(&work->headers);
 }
 

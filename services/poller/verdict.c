@@ -46,24 +46,6 @@ static size_t verdict_copy_blotted(uint8_t *out, size_t cap, struct ald_span fro
     return len;
 }
 
-/* The lines of a head as headers. Returns how many. */
-static size_t verdict_headers(struct ald_span head, struct ald_fact_header *out)
-{
-    size_t count = 0;
-    while (head.len > 0 && count < ALD_FACT_HEADERS_MAX) {
-        size_t len = ald_span_find(head, '\n');
-        struct ald_span line = ald_span_of(head.data, len);
-        size_t colon = ald_span_find(line, ':');
-        if (colon > 0 && colon < line.len)
-            out[count++] = (struct ald_fact_header){
-                .name = ald_span_of(line.data, colon),
-                .value = ald_span_trim(ald_span_skip(line, colon + 1)),
-            };
-        head = ald_span_skip(head, len < head.len ? len + 1 : len);
-    }
-    return count;
-}
-
 static void verdict_unknown(const char *error, struct msg_outcome *out)
 {
     snprintf(out->then, sizeof out->then, "%s", ald_then_name(ALD_THEN_UNKNOWN));
@@ -87,7 +69,7 @@ static void verdict_judge(const struct ald_profile *profile, const struct fetch_
     const struct ald_facts facts = {
         .http = answer->status,
         .headers = headers,
-        .header_count = verdict_headers(answer->head, headers),
+        .header_count = ald_headers_read(answer->head, headers),
         .content_type = answer->content_type,
         .body = answer->body,
     };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/config/value.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
@@ -63,7 +64,10 @@ static void act_judge(struct tracker *self, struct act *act)
     act->profile = ald_profiles_find(self->profiles, message->provider);
     if (!act->profile || message->fault[0] != '\0')
         return;
-    struct ald_facts facts = {.query = message->query,
+    struct ald_fact_header headers[ALD_FACT_HEADERS_MAX];
+    struct ald_facts facts = {.headers = headers,
+                              .header_count = ald_headers_read(message->headers, headers),
+                              .query = message->query,
                               .content_type = ald_span_str(message->content_type),
                               .body = message->body};
     ald_profile_judge(act->profile, ALD_STAGE_CALLBACK, &facts, &self->scratch, &act->verdict);

@@ -188,6 +188,33 @@ static void test_malformed(void **state)
     ald_profiles_destroy(&profiles);
 }
 
+/* The door keeps the headers that rules look at, and they are read back from its lines. */
+static void test_callback_headers(void **state)
+{
+    (void)state;
+    ald_profiles_t *profiles =
+        with_rules("{when: [{header: X-State, eq: 'on: 1'}], then: done, result: {header: x-r}}, "
+                   "{when: [{header: x-state, is: present}], then: pending}",
+                   "");
+    const struct ald_profile *profile = ald_profiles_at(profiles, 0);
+    assert_int_equal(profile->ruled->header_count, 2);
+    assert_string_equal(profile->ruled->header[0], "X-State");
+    struct ald_fact_header headers[ALD_FACT_HEADERS_MAX];
+    const struct ald_facts facts = {
+        .headers = headers,
+        .header_count = ald_headers_read(
+            ald_span_str("junk\nx-state: on: 1 \r\n: y\nX-R:  found\n\n"), headers)};
+    assert_int_equal(facts.header_count, 2);
+    struct ald_buf scratch;
+    struct ald_verdict verdict;
+    ald_buf_init(&scratch, 4096);
+    ald_profile_judge(profile, ALD_STAGE_CALLBACK, &facts, &scratch, &verdict);
+    assert_int_equal(verdict.then, ALD_THEN_DONE);
+    assert_true(ald_span_eq_str(verdict.result, "found"));
+    ald_buf_free(&scratch);
+    ald_profiles_destroy(&profiles);
+}
+
 /* ---- requests ---- */
 
 #define ASKS                                                                                       \
@@ -329,7 +356,7 @@ int main(void)
         cmocka_unit_test(test_example),  cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_codes),    cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_requests), cmocka_unit_test(test_same_host),
-        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_patterns), cmocka_unit_test(test_callback_headers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,9 @@ static const char profiles_yaml[] =
     "wall: {family: inphp, poll: none, callback: {auth: {on_fail: reject, source_ips: "
     "[10.0.0.1]}}}\n"
     "soft: {family: inphp, poll: none, callback: {auth: {on_fail: hint, source_ips: "
-    "[10.0.0.1]}}}\n";
+    "[10.0.0.1]}}}\n"
+    "headed: {poll: none, recover: {on_stale: alert}, codes: {}, callback: {id: {header: X-Job}, "
+    "trust: hint, rules: [{when: [{header: X-State, eq: on}], then: hint}]}}\n";
 
 enum { TASK = 4711, NOW_MS = 1000 };
 
@@ -416,6 +418,26 @@ static void test_what_goes_out_can_be_encoded(void **state)
     ald_buf_free(&bytes);
 }
 
+/* What the profile's rules look at is kept, and names the task on the bare form. */
+static void test_headers_that_rules_look_at(void **state)
+{
+    (void)state;
+    const struct http_header headers[] = {
+        {"x-job", "j1"}, {"User-Agent", "two"}, {"X-Other", "no"}, {"X-STATE", "on"}};
+    const struct http_request request = {.method = "POST",
+                                         .path = "/callback/headed",
+                                         .peer = "::1",
+                                         .headers = headers,
+                                         .header_count = ALD_COUNT(headers)};
+    struct ald_span body = ald_span_str("{}");
+    struct intake_route route;
+    struct msg_callback callback;
+    intake_route(&w.rules, &w.keys, &request, &route);
+    assert_int_equal(intake_message(&w.rules, &route, &request, &body, NOW_MS, &w.work, &callback),
+                     INTAKE_STORE);
+    assert_true(ald_span_eq_str(callback.headers, "X-Job: j1\nX-State: on\nuser-agent: two\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_proofs),
         cmocka_unit_test(test_what_goes_out_can_be_encoded),
+        cmocka_unit_test(test_headers_that_rules_look_at),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
