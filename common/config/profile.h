@@ -44,6 +44,7 @@ struct ald_schedule {
     int64_t max_every_ms;
     unsigned jitter_percent;
     unsigned max_requests; /* then the task waits for its callback until give_up */
+    bool asked_when_told;  /* the provider's own wait goes before `every`, also a shorter one */
     int64_t give_up_after_ms;
 };
 

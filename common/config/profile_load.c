@@ -188,6 +188,7 @@ static void profile_load_ruled(const struct ald_profile_load *self, const struct
     out->ruled = ruled;
     if (ruled == NULL)
         return;
+    out->schedule.asked_when_told = ruled->every_retry_after;
     const struct ald_node *url = ald_node_at(node, "poll.request.url");
     if (polls && url != NULL)
         ald_text_cut(out->poll_url, sizeof out->poll_url, ald_span_str(url->text));

@@ -217,6 +217,18 @@ static void ruled_apply(struct ruled *self, const struct ald_rule *rule, size_t 
         ruled_say(self, ALD_THEN_UNKNOWN, "no-id");
 }
 
+/* The provider says itself when to ask: how the task goes on, not what is wrong with it. */
+static void ruled_schedule(struct ruled *self)
+{
+    struct ald_verdict *out = self->out;
+    bool first = self->stage == ALD_STAGE_SUBMIT && self->rules->first_retry_after &&
+                 out->then == ALD_THEN_ACCEPTED;
+    bool again = self->stage == ALD_STAGE_POLL && self->rules->every_retry_after &&
+                 (out->then == ALD_THEN_PENDING || out->cls == ALD_CLASS_PENDING);
+    if (first || again)
+        out->wait_ms = ald_retry_after_ms(self->facts, out->wait_ms);
+}
+
 /* A callback that begins as JSON and is none is no form either. */
 static bool ruled_broken(const struct ruled *self)
 {
@@ -263,6 +275,7 @@ void ald_ruled_judge(const struct ald_profile *profile, enum ald_stage stage,
     } else {
         ruled_apply(&self, rule, (size_t)(rule - rules->list));
     }
+    ruled_schedule(&self);
     if (self.said.malformed)
         ruled_forget(&self);
 }

@@ -81,6 +81,9 @@ static void ruled_load_id(struct ruled_load *self, const struct ald_node *map)
         return;
     int64_t max_len = ald_load_int(&self->load, ald_node_find(map, "max_len"), 1, 4096, most);
     form->max_len = max_len < most ? (unsigned)max_len : (unsigned)most;
+    if (max_len > most && self->load.warnings != NULL)
+        ald_errors_add(self->load.warnings, ald_node_find(map, "max_len"),
+                       "Ids of more than %d bytes are refused.", most);
     const struct ald_node *pattern = ald_node_find(map, "pattern");
     if (pattern != NULL)
         form->pattern = ald_regex_load(&self->load, pattern);

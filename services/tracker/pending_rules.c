@@ -37,7 +37,8 @@ int64_t pending_wait(const struct pending_task *task, const struct pending_poll 
         backoff.percent = 200; /* nothing sensible came: 5 s, doubling */
         step = task->failures > 0 ? task->failures - 1 : 0;
     }
-    int64_t wait = ald_backoff_wait(&backoff, step, random);
+    bool told = schedule->asked_when_told && poll->sense && poll->wait_ms > 0;
+    int64_t wait = told ? 0 : ald_backoff_wait(&backoff, step, random);
     int64_t gap_ms = 0;
     (void)pending_task_budget(task, &gap_ms);
     wait = gap_ms > wait ? gap_ms : wait;

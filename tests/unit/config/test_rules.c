@@ -215,6 +215,57 @@ static void test_callback_headers(void **state)
     ald_profiles_destroy(&profiles);
 }
 
+struct told {
+    enum ald_stage stage;
+    unsigned http;
+    const char *retry_after, *date;
+    enum ald_then then;
+    int64_t wait_ms;
+};
+
+#define NOON "Sun, 29 Nov 2026 12:00:00 GMT"
+#define OPERATION "https://h.example/op/1"
+
+static const struct told TOLD[] = {
+    {ALD_STAGE_POLL, 202, "3", "", ALD_THEN_PENDING, 3000},
+    {ALD_STAGE_POLL, 202, "Sun, 29 Nov 2026 12:00:07 GMT", NOON, ALD_THEN_PENDING, 7000},
+    {ALD_STAGE_POLL, 202, "Sun, 29 Nov 2026 11:59:00 GMT", NOON, ALD_THEN_PENDING, 0},
+    {ALD_STAGE_POLL, 202, "Sun, 29 Nov 2026 12:00:07 GMT", "", ALD_THEN_PENDING, 0},
+    {ALD_STAGE_POLL, 202, "soon", NOON, ALD_THEN_PENDING, 0},
+    {ALD_STAGE_POLL, 202, "", "", ALD_THEN_PENDING, 0},
+    {ALD_STAGE_POLL, 429, "9", "", ALD_THEN_CODE, 9000},
+    {ALD_STAGE_SUBMIT, 202, "4", "", ALD_THEN_ACCEPTED, 4000},
+};
+
+/* The schedule of azure-lro says retry-after: seconds, or a date that is counted from the answer's
+ * own. */
+static void test_retry_after(void **state)
+{
+    (void)state;
+    struct ald_errors errors;
+    ald_profiles_t *profiles = profiles_of("p: {extends: azure-lro}\n", 0, &errors);
+    assert_true(ald_profiles_at(profiles, 0)->schedule.asked_when_told);
+    for (size_t i = 0; i < ALD_COUNT(TOLD); i++) {
+        const struct told *told = &TOLD[i];
+        const struct ald_fact_header headers[] = {
+            {ald_span_str("Operation-Location"), ald_span_str(OPERATION)},
+            {ald_span_str("retry-after"), ald_span_str(told->retry_after)},
+            {ald_span_str("Date"), ald_span_str(told->date)}};
+        const struct ald_facts facts = {
+            .http = told->http, .headers = headers, .header_count = ALD_COUNT(headers)};
+        struct ald_buf scratch;
+        struct ald_verdict verdict;
+        ald_buf_init(&scratch, 4096);
+        ald_profile_judge(ald_profiles_at(profiles, 0), told->stage, &facts, &scratch, &verdict);
+        if (verdict.then != told->then || verdict.wait_ms != told->wait_ms)
+            fail_msg("%zu: %s, %lld ms", i, ald_then_name(verdict.then),
+                     (long long)verdict.wait_ms);
+        ald_buf_free(&scratch);
+    }
+    ald_profiles_destroy(&profiles);
+    ald_errors_free(&errors);
+}
+
 /* ---- requests ---- */
 
 #define ASKS                                                                                       \
@@ -353,10 +404,11 @@ static void test_patterns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example),  cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_codes),    cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_requests), cmocka_unit_test(test_same_host),
-        cmocka_unit_test(test_patterns), cmocka_unit_test(test_callback_headers),
+        cmocka_unit_test(test_example),     cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_codes),       cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_requests),    cmocka_unit_test(test_same_host),
+        cmocka_unit_test(test_patterns),    cmocka_unit_test(test_callback_headers),
+        cmocka_unit_test(test_retry_after),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,26 +29,46 @@ static void test_a_lost_lease(void **state)
 static void test_waits_between_polls(void **state)
 {
     (void)state;
+    static const struct ald_profile told = {.name = "told",
+                                            .poll_url = "https://told.example/",
+                                            .schedule = {.every_ms = EVERY,
+                                                         .backoff_percent = 150,
+                                                         .max_every_ms = 60000,
+                                                         .max_requests = MAX_REQUESTS,
+                                                         .asked_when_told = true}};
     static const struct {
         const char *name;
         struct pending_poll poll;
         int64_t wait_ms[4];
         unsigned polls;
+        const struct ald_profile *profile;
     } cases[] = {
         {"not ready",
          {.lease = 1, .left = true, .answered = true, .sense = true},
          {5000, 7500, 11250},
-         3},
+         3,
+         &two},
         {"told to wait",
          {.lease = 1, .left = true, .answered = true, .sense = true, .wait_ms = 20000},
          {20000, 20000, 20000},
-         3},
-        {"no answer", {.lease = 1, .left = true}, {5000, 10000, 20000}, 3},
-        {"never left", {.lease = 1}, {5000, 10000, 20000, 40000}, 0},
+         3,
+         &two},
+        {"told sooner, where every says so",
+         {.lease = 1, .left = true, .answered = true, .sense = true, .wait_ms = 2000},
+         {2000, 2000, 2000},
+         3,
+         &told},
+        {"told sooner, and it does not",
+         {.lease = 1, .left = true, .answered = true, .sense = true, .wait_ms = 2000},
+         {5000, 7500, 11250},
+         3,
+         &two},
+        {"no answer", {.lease = 1, .left = true}, {5000, 10000, 20000}, 3, &two},
+        {"never left", {.lease = 1}, {5000, 10000, 20000, 40000}, 0, &two},
     };
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
         pending_t *pending = made();
-        struct pending_task *task = add(pending, 1, &two, "5", 0);
+        struct pending_task *task = add(pending, 1, cases[i].profile, "5", 0);
         int64_t now_ms = STALE;
         for (size_t j = 0; j < 4 && cases[i].wait_ms[j] > 0; j++) {
             assert_int_equal(due(pending, now_ms, false), 0);
