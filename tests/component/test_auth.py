@@ -39,7 +39,22 @@ def profile(auth, trust="auth", **callback):
             "callback": {"trust": trust, "auth": auth, "max_body": "4KiB", **callback}}
 
 
+# Descriptions that come with aldaba, each with this test's secrets; and an id where it stands.
+KEYS = [base64.urlsafe_b64encode(ed25519.public_key(SEED)).decode().rstrip("=")]
+BUNDLED = {
+    "replicate": ({"secrets": {"whsec": {"env": "ALD_TEST_NEW"}}}, b'{"id":"j1","status":"starting"}'),
+    "openai-responses": ({"secrets": {"whsec": {"env": "ALD_TEST_NEW"}}},
+                         b'{"type":"response.completed","data":{"id":"resp_1"}}'),
+    "deepgram": ({"secrets": {"key_id": {"env": "ALD_TEST_HEADER"}}}, b'{"request_id":"j1"}'),
+    "assemblyai": ({"secrets": {"hook": {"env": "ALD_TEST_HEADER"}},
+                    "callback": {"auth": {"source_ips": []}}},
+                   b'{"transcript_id":"j1","status":"completed"}'),
+    "fal": ({"callback": {"auth": {"ed25519": {"keys": KEYS}}}},
+            b'{"request_id":"ab-1","status":"OK"}'),
+}
+
 PROFILES = {
+    **{name: {"extends": name, **more} for name, (more, _) in BUNDLED.items()},
     **{name: profile(auth) for name, auth in SCHEMES.items()},
     "hinted": profile({**HOOKS, "on_fail": "hint"}, trust="token"),
     "strict": profile({**HOOKS, "on_fail": "reject"}),
@@ -128,6 +143,31 @@ def test_one_changed_byte(gate, name):
     answer, item = send(gate, url(TASK, name), sign(name, BODY, time.time()), BODY + b"s")
     assert (answer.status, item["fault"]) == (200, "unauthenticated")
     assert found(gate, name)["mismatch"] >= 1
+
+
+def sign_bundled(name, body, now):
+    if name == "fal":
+        text = f"r1\nu1\n{int(now)}\n{hashlib.sha256(body).hexdigest()}".encode()
+        return {"x-fal-webhook-request-id": "r1", "x-fal-webhook-user-id": "u1",
+                "x-fal-webhook-timestamp": str(int(now)),
+                "x-fal-webhook-signature": ed25519.sign(SEED, text).hex()}
+    if name in ("deepgram", "assemblyai"):
+        return {"dg-token" if name == "deepgram" else "x-aldaba-secret": "header-secret-2468"}
+    return standard_webhooks(NEW, body, now)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_descriptions_are_enforced(gate, name):
+    """No key of the account is set: a gateway needs none."""
+    body = BUNDLED[name][1]
+    path = "/callback/" + name if name == "openai-responses" else url(TASK, name)
+    json_type = {"Content-Type": "application/json"}
+    answer, item = send(gate, path, {**json_type, **sign_bundled(name, body, time.time())}, body)
+    assert (answer.status, item["proof"], item.get("fault") or "") == (200, "auth", "")
+    answer, item = send(gate, path, json_type, body)
+    aside = "" if name == "assemblyai" else "unauthenticated"  # on_fail: hint
+    assert (answer.status, item.get("fault") or "") == (200, aside)
+    assert item["proof"] != "auth"
 
 
 def test_both_secrets_of_a_rotation(gate):
