@@ -126,6 +126,9 @@ static const struct ald_field lease_fields[] = {
     TEXT(msg_lease, provider, REQUIRED),
     TEXT(msg_lease, provider_id, REQUIRED),
     I64(msg_lease, lease_ms, REQUIRED),
+    SPAN(msg_lease, poll_url, ALD_URL_MAX, OPTIONAL),
+    SPAN(msg_lease, result_url, ALD_URL_MAX, OPTIONAL),
+    SPAN(msg_lease, params, ALD_KEPT_PARAMS_MAX, OPTIONAL),
 };
 const struct ald_schema MSG_LEASE = SCHEMA("lease", 1, msg_lease, lease_fields);
 
@@ -150,6 +153,8 @@ static const struct ald_field outcome_fields[] = {
     SPAN(msg_outcome, evidence, FIELD_EVIDENCE_MAX, OPTIONAL),
     I64(msg_outcome, took_ms, OPTIONAL),
     I64(msg_outcome, at_ms, REQUIRED),
+    SPAN(msg_outcome, poll_url, ALD_URL_MAX, OPTIONAL),
+    SPAN(msg_outcome, result_url, ALD_URL_MAX, OPTIONAL),
 };
 const struct ald_schema MSG_OUTCOME = SCHEMA("outcome", 1, msg_outcome, outcome_fields);
 

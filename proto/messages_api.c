@@ -15,6 +15,9 @@ static const struct ald_field register_fields[] = {
     TEXT(msg_register, meta, OPTIONAL),
     I64(msg_register, stale_after_ms, OPTIONAL),
     I64(msg_register, give_up_after_ms, OPTIONAL),
+    TEXT(msg_register, poll_url, OPTIONAL),
+    TEXT(msg_register, result_url, OPTIONAL),
+    SPAN(msg_register, params, FIELD_BLOB_MAX, OPTIONAL),
 };
 const struct ald_schema MSG_REGISTER = SCHEMA("register", 1, msg_register, register_fields);
 
@@ -22,6 +25,9 @@ static const struct ald_field attach_fields[] = {
     U64(msg_attach, req, REQUIRED),
     ID(msg_attach, task, REQUIRED),
     TEXT(msg_attach, provider_id, REQUIRED),
+    TEXT(msg_attach, poll_url, OPTIONAL),
+    TEXT(msg_attach, result_url, OPTIONAL),
+    SPAN(msg_attach, params, FIELD_BLOB_MAX, OPTIONAL),
 };
 const struct ald_schema MSG_ATTACH = SCHEMA("attach", 1, msg_attach, attach_fields);
 

@@ -31,7 +31,10 @@ struct msg_lease {
     uint64_t task;
     char provider[ALD_PROVIDER_MAX];
     char provider_id[ALD_PROVIDER_ID_MAX];
-    int64_t lease_ms; /* the lease ends this long after it was received */
+    int64_t lease_ms;           /* the lease ends this long after it was received */
+    struct ald_span poll_url;   /* as the provider gave it; empty = the profile knows */
+    struct ald_span result_url; /* the same */
+    struct ald_span params;     /* a JSON object: those that the profile's polls name */
 };
 
 /* poller -> tracker: what a poll said (an item of a batch). A fact: applied however late. */
@@ -56,6 +59,8 @@ struct msg_outcome {
     struct ald_span evidence; /* first bytes of the answer */
     int64_t took_ms;
     int64_t at_ms;
+    struct ald_span poll_url;   /* where to ask from now on, as the provider says */
+    struct ald_span result_url; /* the same of the result */
 };
 
 extern const struct ald_schema MSG_READY;   /* ready */

@@ -21,14 +21,20 @@ struct msg_register {
     char key[ALD_KEY_MAX];
     char digest[65]; /* of the request body, so that a key used twice for two things is seen */
     char meta[ALD_META_MAX];
-    int64_t stale_after_ms;   /* 0 = the profile's */
-    int64_t give_up_after_ms; /* 0 = the profile's */
+    int64_t stale_after_ms;       /* 0 = the profile's */
+    int64_t give_up_after_ms;     /* 0 = the profile's */
+    char poll_url[ALD_URL_MAX];   /* where the provider said to ask; "" = nowhere */
+    char result_url[ALD_URL_MAX]; /* the same of the result */
+    struct ald_span params;       /* a JSON object of what polls may need; empty = none */
 };
 
 struct msg_attach {
     uint64_t req;
     uint64_t task;
     char provider_id[ALD_PROVIDER_ID_MAX];
+    char poll_url[ALD_URL_MAX]; /* as in register */
+    char result_url[ALD_URL_MAX];
+    struct ald_span params;
 };
 
 struct msg_cancel {

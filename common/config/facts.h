@@ -8,8 +8,7 @@
 
 #include "common/base/guard.h"
 #include "common/base/span.h"
-
-enum { ALD_URL_MAX = 1024 };
+#include "proto/msg_limits.h"
 
 enum ald_then {
     ALD_THEN_UNKNOWN, /* nothing matched: never terminal */

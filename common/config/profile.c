@@ -116,6 +116,13 @@ bool ald_profile_asks(const struct ald_profile *profile, enum ald_stage stage)
     return stage == ALD_STAGE_POLL && profile->poll_url[0] != '\0';
 }
 
+bool ald_profile_address_ok(const struct ald_profile *profile, enum ald_stage stage,
+                            const char *beside, const char *url)
+{
+    return profile->ruled != NULL && ald_profile_asks(profile, stage) &&
+           ald_ruled_address_ok(profile->ruled, stage, beside, url);
+}
+
 /* The one request of a family. */
 static enum ald_rc profile_family_request(const struct ald_profile *profile,
                                           const struct ald_request_in *in, struct ald_request *out)

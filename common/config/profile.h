@@ -56,6 +56,8 @@ struct ald_profile {
     char dialect[17]; /* of the family: 2captcha, captchaai */
 
     char poll_url[ALD_URL_MAX]; /* "" = there is nothing to poll */
+    bool poll_url_told;         /* it is ${poll_url}: the provider says it of each task */
+    bool id_may_be_url;         /* ... and perhaps as the id itself */
     bool poll_post;
     char key[257]; /* the account's secret; "" while not resolved */
     int64_t poll_timeout_ms;

@@ -173,6 +173,7 @@ static void profile_take_content(const struct ald_profile_load *self, const stru
 static void profile_load_ruled(const struct ald_profile_load *self, const struct ald_node *node,
                                struct ald_profile *out)
 {
+    static const char told[] = "${poll_url}";
     struct ald_profile_form form;
     size_t before = self->errors->count;
     ald_profile_form_ruled(node, self->errors, &form);
@@ -190,8 +191,11 @@ static void profile_load_ruled(const struct ald_profile_load *self, const struct
         return;
     out->schedule.asked_when_told = ruled->every_retry_after;
     const struct ald_node *url = ald_node_at(node, "poll.request.url");
-    if (polls && url != NULL)
+    out->id_may_be_url = ruled->id.keep_url;
+    if (polls && url != NULL) {
+        out->poll_url_told = strncmp(url->text, told, sizeof told - 1) == 0;
         ald_text_cut(out->poll_url, sizeof out->poll_url, ald_span_str(url->text));
+    }
     ald_text_cut(out->key, sizeof out->key, ald_span_str(ald_ruled_secret(ruled, "key")));
 }
 

@@ -37,6 +37,12 @@ ALD_NODISCARD enum ald_rc ald_profile_request(const struct ald_profile *profile,
                                               const struct ald_request_in *in,
                                               struct ald_request *out);
 
+/* May this address, as a provider gave it, be asked at this stage: is it one, on the profile's own
+ * scheme, host and port? Where the profile names no host of its own, beside is an address that is
+ * known to be right; NULL: then no address is. */
+bool ald_profile_address_ok(const struct ald_profile *profile, enum ald_stage stage,
+                            const char *beside, const char *url);
+
 /* Does the profile have a request for this stage? */
 bool ald_profile_asks(const struct ald_profile *profile, enum ald_stage stage);
 

@@ -301,12 +301,17 @@ static const char *ruled_home(const struct ald_ruled *self, enum ald_stage stage
     return NULL;
 }
 
+bool ald_ruled_address_ok(const struct ald_ruled *self, enum ald_stage stage, const char *beside,
+                          const char *url)
+{
+    const char *home = ruled_home(self, stage);
+    home = home != NULL ? home : beside;
+    return home != NULL && ald_url_ok(url) && ald_url_same_host(home, url);
+}
+
 static bool ruled_host_ok(const struct ald_ruled *self, enum ald_stage stage, const char *url)
 {
-    if (url == NULL || url[0] == '\0')
-        return true;
-    const char *home = ruled_home(self, stage);
-    return ald_url_ok(url) && (home == NULL || ald_url_same_host(home, url));
+    return url == NULL || url[0] == '\0' || ald_ruled_address_ok(self, stage, url, url);
 }
 
 enum ald_rc ald_ruled_request(const struct ald_profile *profile, const struct ald_request_in *in,

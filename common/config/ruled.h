@@ -68,6 +68,10 @@ void ald_ruled_judge(const struct ald_profile *profile, enum ald_stage stage,
                      const struct ald_facts *facts, struct ald_buf *scratch,
                      struct ald_verdict *out);
 
+/* Contract of ald_profile_address_ok. */
+bool ald_ruled_address_ok(const struct ald_ruled *self, enum ald_stage stage, const char *beside,
+                          const char *url);
+
 /* Contract of ald_profile_request. */
 ALD_NODISCARD enum ald_rc ald_ruled_request(const struct ald_profile *profile,
                                             const struct ald_request_in *in,

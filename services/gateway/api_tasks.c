@@ -5,6 +5,7 @@
 #include "common/base/digest.h"
 #include "common/base/ident.h"
 #include "common/base/text.h"
+#include "common/config/extract.h"
 #include "proto/words.h"
 #include "services/gateway/api_call.h"
 #include "services/gateway/json_in.h"
@@ -115,12 +116,23 @@ static bool tasks_key(struct api_call *call, struct msg_register *ask)
     return true;
 }
 
+/* As they stand in the body, which is known to be JSON. */
+static struct ald_span tasks_params(const struct api_call *call)
+{
+    struct ald_json whole;
+    if (ald_json_scan(ald_buf_span(&call->worker->body), &whole, NULL) != ALD_OK)
+        return ald_span_of(NULL, 0);
+    return ald_json_find(whole, "/params").raw;
+}
+
 static bool tasks_read(struct api_call *call, struct msg_register *ask)
 {
     bool params = false;
     const struct json_in_field fields[] = {
         {"provider", JSON_IN_TEXT, ask->provider, sizeof ask->provider},
         {"provider_id", JSON_IN_TEXT, ask->provider_id, sizeof ask->provider_id},
+        {"poll_url", JSON_IN_TEXT, ask->poll_url, sizeof ask->poll_url},
+        {"result_url", JSON_IN_TEXT, ask->result_url, sizeof ask->result_url},
         {"params", JSON_IN_SEEN, &params, 0},
         {"meta", JSON_IN_TEXT, ask->meta, sizeof ask->meta},
         {"stale_after", JSON_IN_DURATION, &ask->stale_after_ms, 0},
@@ -132,7 +144,9 @@ static bool tasks_read(struct api_call *call, struct msg_register *ask)
         api_problem(call, 400, err.text);
         return false;
     }
-    if (params) {
+    if (params && ask->provider_id[0] != '\0') {
+        ask->params = tasks_params(call);
+    } else if (params) {
         api_problem(call, 501,
                     "Submitting through aldaba is not part of this version: reserve a "
                     "task without params, submit it yourself with its callback_url, and "
@@ -270,24 +284,37 @@ static void tasks_send_attached(struct api_call *call, zmsg_t *answer,
         api_refused(call, head->rc, head->detail);
 }
 
+static bool tasks_read_attach(struct api_call *call, struct msg_attach *ask)
+{
+    bool params = false;
+    struct ald_err err = {0};
+    const struct json_in_field fields[] = {
+        {"provider_id", JSON_IN_TEXT, ask->provider_id, sizeof ask->provider_id},
+        {"poll_url", JSON_IN_TEXT, ask->poll_url, sizeof ask->poll_url},
+        {"result_url", JSON_IN_TEXT, ask->result_url, sizeof ask->result_url},
+        {"params", JSON_IN_SEEN, &params, 0}};
+    if (!api_body(call) || !tasks_id(call, &ask->task))
+        return false;
+    bool good =
+        json_in_read(ald_buf_span(&call->worker->body), fields, ALD_COUNT(fields), &err) == ALD_OK;
+    if (!good)
+        api_problem(call, 400, err.text);
+    else if (ask->provider_id[0] == '\0')
+        api_problem(call, 400, "The member provider_id is missing.");
+    if (good && params)
+        ask->params = tasks_params(call);
+    return good && ask->provider_id[0] != '\0';
+}
+
 void api_task_attach(struct api_call *call)
 {
     struct msg_attach ask = {0};
     struct msg_answer head;
     zmsg_t *answer = NULL;
-    struct ald_err err = {0};
-    const struct json_in_field fields[] = {
-        {"provider_id", JSON_IN_TEXT, ask.provider_id, sizeof ask.provider_id}};
-    if (!api_body(call) || !tasks_id(call, &ask.task))
+    if (!tasks_read_attach(call, &ask) ||
+        !api_ask(call, ALD_CHANNEL_QUERY, &MSG_ATTACH, &ask, API_WAIT_MS, &head, &answer))
         return;
-    if (json_in_read(ald_buf_span(&call->worker->body), fields, ALD_COUNT(fields), &err) != ALD_OK)
-        api_problem(call, 400, err.text);
-    else if (ask.provider_id[0] == '\0')
-        api_problem(call, 400, "The member provider_id is missing.");
-    else if (!api_ask(call, ALD_CHANNEL_QUERY, &MSG_ATTACH, &ask, API_WAIT_MS, &head, &answer))
-        return;
-    else
-        tasks_send_attached(call, answer, &head, ask.provider_id);
+    tasks_send_attached(call, answer, &head, ask.provider_id);
     zmsg_destroy(&answer);
 }
 

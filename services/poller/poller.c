@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/metrics.h"
+#include "common/config/params.h"
 #include "common/config/profile_request.h"
 #include "common/net/sock.h"
 #include "proto/channels.h"
@@ -122,8 +123,10 @@ static bool poller_fetch_too(poller_t *self, const struct ald_profile *profile,
         item->until_ms <= now_ms || self->draining)
         return false;
     item->fetching = true;
-    if (self->room.result_url[0] != '\0')
+    if (self->room.result_url[0] != '\0') {
+        free(item->result_url);
         item->result_url = strdup(self->room.result_url);
+    }
     return poller_ask(self, item, now_ms) == NULL;
 }
 
@@ -170,12 +173,18 @@ static const char *poller_ask(poller_t *self, struct work_item *item, int64_t no
     const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
     if (!profile)
         return "this poller has no profile of that name";
+    struct ald_params params;
+    ald_params_init(&params, ald_span_str(item->params ? item->params : ""));
     const struct ald_request_in in = {
         .stage = item->fetching ? ALD_STAGE_FETCH : ALD_STAGE_POLL,
         .id = item->lease.provider_id,
+        .poll_url = item->poll_url,
         .result_url = item->result_url,
+        .param = ald_params_text,
+        .arg = &params,
     };
     enum ald_rc rc = ald_profile_request(profile, &in, &self->request);
+    ald_params_free(&params);
     if (rc != ALD_OK)
         return poller_why(rc);
     const struct fetch_request request = {

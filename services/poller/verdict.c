@@ -11,7 +11,7 @@ enum { VERDICT_SCRATCH_SPARE = 4096 };
 void verdict_room_init(struct verdict_room *room)
 {
     room->stage = ALD_STAGE_POLL;
-    room->result_url[0] = '\0';
+    room->poll_url[0] = room->result_url[0] = '\0';
     ald_buf_init(&room->scratch, VERDICT_SCRATCH_SPARE);
 }
 
@@ -79,7 +79,10 @@ static void verdict_judge(const struct ald_profile *profile, const struct fetch_
     snprintf(out->then, sizeof out->then, "%s", ald_then_name(verdict.then));
     snprintf(out->class_, sizeof out->class_, "%s", ald_class_name(verdict.cls));
     snprintf(out->scope, sizeof out->scope, "%s", ald_scope_name(verdict.scope));
+    memcpy(room->poll_url, verdict.poll_url, sizeof room->poll_url);
     memcpy(room->result_url, verdict.result_url, sizeof room->result_url);
+    out->poll_url = ald_span_str(room->poll_url);
+    out->result_url = ald_span_str(room->result_url);
     out->block = verdict.block;
     out->wait_ms = verdict.wait_ms;
     out->grace_ms = verdict.grace_ms;
@@ -99,7 +102,7 @@ static void verdict_judge(const struct ald_profile *profile, const struct fetch_
 void verdict_make(const struct ald_profile *profile, const struct fetch_answer *answer,
                   struct verdict_room *room, struct msg_outcome *out)
 {
-    room->result_url[0] = '\0';
+    room->poll_url[0] = room->result_url[0] = '\0';
     out->left = answer->left;
     out->answered = answer->answered;
     out->http = answer->status;

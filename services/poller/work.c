@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct work_slot {
     struct work_item item;  /* first: an item is its slot */
@@ -49,12 +50,20 @@ work_t *work_new(size_t max)
     return self;
 }
 
+static void work_item_clear(struct work_item *item)
+{
+    free(item->poll_url);
+    free(item->result_url);
+    free(item->params);
+    item->poll_url = item->result_url = item->params = NULL;
+}
+
 void work_destroy(work_t **self_p)
 {
     if (!*self_p)
         return;
     for (size_t i = 0; i < 2 * (*self_p)->max; i++)
-        free((*self_p)->slots[i].item.result_url);
+        work_item_clear(&(*self_p)->slots[i].item);
     free((*self_p)->buckets);
     free((*self_p)->slots);
     free(*self_p);
@@ -82,6 +91,15 @@ static bool work_holds(work_t *self, uint64_t lease)
     return false;
 }
 
+/* NULL for nothing. */
+static char *work_copy(struct ald_span *span)
+{
+    char *copy = span->len > 0 ? strndup((const char *)span->data, span->len) : NULL;
+    ALD_ASSERT(copy || span->len == 0);
+    *span = ald_span_of(NULL, 0);
+    return copy;
+}
+
 enum ald_rc work_add(work_t *self, const struct msg_lease *lease, int64_t now_ms)
 {
     if (work_holds(self, lease->lease))
@@ -97,6 +115,9 @@ enum ald_rc work_add(work_t *self, const struct msg_lease *lease, int64_t now_ms
         .run = self->run,
         .queued = true,
     };
+    slot->item.poll_url = work_copy(&slot->item.lease.poll_url);
+    slot->item.result_url = work_copy(&slot->item.lease.result_url);
+    slot->item.params = work_copy(&slot->item.lease.params);
     *bucket = slot;
     if (self->last)
         self->last->next = slot;
@@ -142,8 +163,7 @@ void work_end(work_t *self, struct work_item **item_p)
     while (*link != slot)
         link = &(*link)->peer;
     *link = slot->peer;
-    free(slot->item.result_url);
-    slot->item.result_url = NULL;
+    work_item_clear(&slot->item);
     slot->next = self->free;
     self->free = slot;
     self->under_way--;

@@ -23,8 +23,10 @@ struct work_item {
     int64_t until_ms; /* monotonic: the lease ends */
     void *owner;      /* the caller's */
     bool fetching;    /* the poll said that the result takes another request, which is under way */
-    char *result_url; /* where, as the provider says; from malloc, freed with the item. NULL: as
-                         the profile says */
+    /* From malloc, freed with the item; the lease's own spans are empty. NULL: not known. */
+    char *poll_url;
+    char *result_url; /* as the provider says, at last in the answer before */
+    char *params;     /* JSON */
 };
 
 /* max: leases under way at most; as many again may be queued. */
@@ -35,8 +37,8 @@ void work_destroy(work_t **self_p);
  * as known by number. */
 void work_new_run(work_t *self);
 
-/* Queue a lease received at now_ms. ALD_OK. ALD_EXISTS: held already; ALD_FULL: no room for it;
- * nothing changed. */
+/* Queue a lease received at now_ms; what it borrows is copied. ALD_OK. ALD_EXISTS: held already;
+ * ALD_FULL: no room for it; nothing changed. */
 ALD_NODISCARD enum ald_rc work_add(work_t *self, const struct msg_lease *lease, int64_t now_ms);
 
 /* Take the oldest queued lease. ALD_OK: it is under way, *out is it. ALD_TIMEOUT: its time was up;

@@ -6,6 +6,7 @@
 #include "services/tracker/acts.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/ending.h"
+#include "services/tracker/ways.h"
 
 enum { POLL_CONFIG_HOLD_MS = 60000, POLL_ALERT_AFTER = 5 };
 
@@ -146,6 +147,7 @@ static bool poll_apply(struct tracker *self, struct pending_task *task,
     poll_note(self, outcome, ends || poll_sense(outcome, &verdict), what);
     books_add(&self->vault.books, BOOK_POLLS, outcome->answered);
     if (!ends) {
+        way_told(self, task, outcome->poll_url, outcome->result_url);
         poll_goes_on(self, task, outcome, &verdict);
         return false;
     }

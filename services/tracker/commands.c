@@ -7,6 +7,7 @@
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/vault_letters.h"
+#include "services/tracker/ways.h"
 
 static void command_say(struct msg_answer *answer, const char *rc, const char *detail)
 {
@@ -113,7 +114,6 @@ static void command_make(struct tracker *self, const struct msg_register *ask,
     if (ask->key[0] != '\0')
         vault_key_add(&self->vault, ask->key, id, ask->digest, now.wall_ms);
     ALD_ASSERT(pending_add(self->pending, &facts) == ALD_OK);
-    act_unpark(self, id);
 }
 
 void command_register(struct tracker *self, const struct msg_register *ask,
@@ -123,25 +123,30 @@ void command_register(struct tracker *self, const struct msg_register *ask,
     const struct ald_profile *profile = ald_profiles_find(self->profiles, ask->provider);
     if (command_repeated(self, ask, answer, view))
         return;
+    const struct way_said way = {
+        .poll_url = ask->poll_url, .result_url = ask->result_url, .params = ask->params};
     const char *unfit = command_unfit(self, ask, profile);
+    unfit = unfit ? unfit : way_unfit(profile, &way, &self->kept);
     if (unfit) {
         bool full = strcmp(unfit, "full") == 0;
         command_say(answer, full ? "full" : "invalid",
                     full ? "tracker.max_open tasks are open; try again later." : unfit);
         return;
     }
-    const struct pending_task *same =
-        pending_find_ref(self->pending, ask->provider, ask->provider_id);
+    struct pending_task *same = pending_find_ref(self->pending, ask->provider, ask->provider_id);
     if (same) {
         /* Registered twice: the same open task. A key that came with it is now its name too. */
         if (ask->key[0] != '\0')
             vault_key_add(&self->vault, ask->key, same->id, ask->digest, tracker_now(self).wall_ms);
+        way_keep(self, same, &way, ald_buf_span(&self->kept));
         command_view(self, same->id, view);
         command_say(answer, "exists", "");
         return;
     }
     uint64_t id = ald_idgen_next(&self->ids, tracker_now(self).wall_ms);
     command_make(self, ask, profile, id);
+    way_keep(self, pending_find(self->pending, id), &way, ald_buf_span(&self->kept));
+    act_unpark(self, id);
     command_view(self, id, view);
     ald_text_cut(view->provider, sizeof view->provider, ald_span_str(ask->provider));
     ald_text_cut(view->key, sizeof view->key, ald_span_str(ask->key));
@@ -177,6 +182,13 @@ void command_attach(struct tracker *self, const struct msg_attach *ask, struct m
         command_say(answer, "invalid", "provider_id is empty or holds control characters.");
         return;
     }
+    const struct way_said way = {
+        .poll_url = ask->poll_url, .result_url = ask->result_url, .params = ask->params};
+    const char *unfit = way_unfit(task->account->profile, &way, &self->kept);
+    if (unfit) {
+        command_say(answer, "invalid", unfit);
+        return;
+    }
     if (task->provider_id[0] != '\0' && !same) {
         command_say(answer, "conflict", "The task has another provider id.");
         return;
@@ -186,6 +198,7 @@ void command_attach(struct tracker *self, const struct msg_attach *ask, struct m
         command_say(answer, "conflict", "Another open task has this provider id.");
         return;
     }
+    way_keep(self, task, &way, ald_buf_span(&self->kept));
     if (!same) {
         vault_task_attach(&self->vault, task->id, provider, ask->provider_id);
         keep_given(self, task->account->profile);

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "services/tracker/acts.h"
 #include "services/tracker/inbox.h"
+#include "services/tracker/vault_ways.h"
 
 enum { JOBS_POLLERS_MAX = 256, JOBS_GONE_MS = 5000, JOBS_LEASES_A_MESSAGE = 256 };
 
@@ -60,6 +61,23 @@ static void jobs_poller_gone(jobs_t *self, size_t index, const char *why)
     self->pollers[index] = self->pollers[--self->count];
 }
 
+/* What a poll of the task takes. The lease's spans live until the tracker's next way. */
+static void jobs_lease(const jobs_t *self, const struct pending_task *task, struct msg_lease *lease)
+{
+    struct tracker *tracker = self->tracker;
+    struct vault_way way = {0};
+    *lease = (struct msg_lease){
+        .lease = task->lease, .task = task->id, .lease_ms = tracker->settings->tracker.lease_ms};
+    ald_text_cut(lease->provider, sizeof lease->provider,
+                 ald_span_str(task->account->profile->name));
+    ald_text_cut(lease->provider_id, sizeof lease->provider_id, ald_span_str(task->provider_id));
+    if (task->account->profile->ruled)
+        (void)vault_way_find(&tracker->vault, task->id, &tracker->kept, &way);
+    lease->poll_url = way.poll_url;
+    lease->result_url = way.result_url;
+    lease->params = way.params;
+}
+
 /* Leases for one poller, as many as it has credit for. False: it could not be reached. */
 static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
 {
@@ -75,12 +93,9 @@ static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
             pending_lease(tracker->pending, poller->no, self->last_lease + 1, now_ms);
         if (!task)
             break;
-        struct msg_lease lease = {.lease = ++self->last_lease,
-                                  .task = task->id,
-                                  .lease_ms = tracker->settings->tracker.lease_ms};
-        ald_text_cut(lease.provider, sizeof lease.provider,
-                     ald_span_str(task->account->profile->name));
-        ald_text_cut(lease.provider_id, sizeof lease.provider_id, ald_span_str(task->provider_id));
+        struct msg_lease lease;
+        self->last_lease++;
+        jobs_lease(self, task, &lease);
         if (!msg) {
             msg = zmsg_new();
             zframe_t *who = zframe_dup(poller->who);

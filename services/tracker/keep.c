@@ -37,7 +37,8 @@ static void keep_task(void *arg, const struct vault_task *row)
                                   .provider_id = provider_id,
                                   .made_ms = row->made_ms,
                                   .stale_after_ms = row->stale_after_ms,
-                                  .give_up_after_ms = row->give_up_after_ms};
+                                  .give_up_after_ms = row->give_up_after_ms,
+                                  .placed = row->placed};
     if (!facts.profile) {
         ald_log(ALD_ERROR, "task.orphaned",
                 "provider=%s task=%" PRIu64

@@ -222,6 +222,7 @@ enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
     task->id = facts->id;
     task->account = pending_account(self, facts->profile);
     pending_ref_set(task, facts->provider_id);
+    task->placed = facts->placed;
     task->made_ms = facts->made_ms;
     task->stale_at_ms = facts->made_ms + facts->stale_after_ms;
     task->give_up_at_ms = facts->made_ms + facts->give_up_after_ms;
@@ -264,6 +265,14 @@ struct pending_task *pending_find_ref(const pending_t *self, const char *provide
     return zhashx_lookup(self->by_ref, ref);
 }
 
+/* It may be polled as it could not before. */
+static void pending_askable(pending_t *self, struct pending_task *task, int64_t now_ms)
+{
+    if (task->phase == PENDING_IDLE)
+        pending_idle_until(self, task, task->stale_at_ms > now_ms ? task->stale_at_ms : now_ms,
+                           now_ms);
+}
+
 enum ald_rc pending_attach(pending_t *self, struct pending_task *task, const char *provider_id,
                            int64_t now_ms)
 {
@@ -276,10 +285,16 @@ enum ald_rc pending_attach(pending_t *self, struct pending_task *task, const cha
         self->unattached--;
     pending_ref_set(task, provider_id);
     ALD_ASSERT(zhashx_insert(self->by_ref, task->ref, task) == 0);
-    if (task->phase == PENDING_IDLE)
-        pending_idle_until(self, task, task->stale_at_ms > now_ms ? task->stale_at_ms : now_ms,
-                           now_ms);
+    pending_askable(self, task, now_ms);
     return ALD_OK;
+}
+
+void pending_place(pending_t *self, struct pending_task *task, int64_t now_ms)
+{
+    if (task->placed)
+        return;
+    task->placed = true;
+    pending_askable(self, task, now_ms);
 }
 
 bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms)

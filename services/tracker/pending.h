@@ -82,6 +82,7 @@ struct pending_task {
     int64_t polled_at_ms;                 /* the last lease */
     int64_t ordinary_at_ms;               /* when it is due without its hint */
     bool hinted;                          /* the poll that is queued or leased was asked for */
+    bool placed;                          /* the provider said where it is polled */
     bool deadline_polled;                 /* a poll was answered after give_up_at */
     struct pending_task *prev, *next;     /* in the account's queue */
     struct pending_task *older, *younger; /* of all, by id */
@@ -101,6 +102,7 @@ struct pending_facts {
     int64_t made_ms;
     int64_t stale_after_ms;
     int64_t give_up_after_ms;
+    bool placed; /* the provider said where it is polled; see ways.h */
 };
 
 pending_t *pending_new(const struct pending_options *options);
@@ -116,6 +118,9 @@ void pending_polls(pending_t *self, struct pending_task *task, uint32_t polls, u
 struct pending_task *pending_find(const pending_t *self, uint64_t id);
 struct pending_task *pending_find_ref(const pending_t *self, const char *provider,
                                       const char *provider_id);
+
+/* The provider said where a task is polled. */
+void pending_place(pending_t *self, struct pending_task *task, int64_t now_ms);
 
 /* The provider's id of a task became known. ALD_EXISTS: another open task has it. */
 ALD_NODISCARD enum ald_rc pending_attach(pending_t *self, struct pending_task *task,

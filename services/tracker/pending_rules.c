@@ -1,5 +1,7 @@
 #include "services/tracker/pending_rules.h"
 
+#include <string.h>
+
 #include "common/base/backoff.h"
 
 bool pending_task_budget(const struct pending_task *task, int64_t *gap_ms)
@@ -17,10 +19,19 @@ bool pending_task_budget(const struct pending_task *task, int64_t *gap_ms)
     return more;
 }
 
+/* Is it known where to ask? */
+static bool pending_has_place(const struct pending_task *task)
+{
+    const struct ald_profile *profile = task->account->profile;
+    if (!profile->poll_url_told)
+        return profile->poll_url[0] != '\0';
+    return task->placed || (profile->id_may_be_url && strstr(task->provider_id, "://"));
+}
+
 bool pending_can_poll(const struct pending_task *task)
 {
     int64_t gap_ms = 0;
-    return task->provider_id[0] != '\0' && task->account->profile->poll_url[0] != '\0' &&
+    return task->provider_id[0] != '\0' && pending_has_place(task) &&
            pending_task_budget(task, &gap_ms);
 }
 

@@ -216,6 +216,7 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     self->profiles = ald_service_profiles(service);
     self->ids.tracker = (unsigned)self->settings->tracker.id;
     ald_buf_init(&self->scratch, TRACKER_SCRATCH);
+    ald_buf_init(&self->kept, 2 * ALD_URL_MAX + ALD_KEPT_PARAMS_MAX);
     ald_buf_init(&self->evidence, (size_t)TRACKER_SCRATCH + (1 << 20));
     bool made = false;
     enum ald_rc rc = ald_disk_folder(self->settings->store.data, err);
@@ -265,6 +266,7 @@ static int tracker_stop(void *arg)
     vault_close(&self->vault);
     ald_mark_destroy(&self->mark);
     ald_buf_free(&self->scratch);
+    ald_buf_free(&self->kept);
     ald_buf_free(&self->evidence);
     return 0;
 }

@@ -66,6 +66,7 @@ struct tracker {
     int64_t retry_ms;
 
     struct ald_buf scratch; /* for judging */
+    struct ald_buf kept;    /* for ways.h: parameters of a command, or a task's way */
     struct ald_buf evidence;
 
     events_t *events;

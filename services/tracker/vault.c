@@ -48,6 +48,9 @@ static const struct ald_store_step VAULT_STEPS[] = {
      "CREATE INDEX tombs_at ON tombs (at_ms);"
      "CREATE INDEX keys_at ON keys (at_ms);"},
     {2, 1, "CREATE INDEX outbox_letter ON outbox (letter);"},
+    {3, 1,
+     "CREATE TABLE ways (task INTEGER PRIMARY KEY, poll_url TEXT NOT NULL,"
+     " result_url TEXT NOT NULL, params TEXT NOT NULL);"},
 };
 
 /* 4 MiB: little to copy at once, and a log that begins anew often is written over, which a disk

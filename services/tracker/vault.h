@@ -51,6 +51,7 @@ struct vault_task {
     int64_t created_ms; /* wall */
     int64_t stale_after_ms;
     int64_t give_up_after_ms;
+    bool placed; /* it has a poll_url of its own; read alone, see vault_ways.h */
 };
 
 /* A row of arrivals. */

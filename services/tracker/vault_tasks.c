@@ -136,7 +136,8 @@ void vault_each_open(struct vault *self, vault_task_fn *fn, void *context)
     /* lowest_open is below every open task; results past indexed_seq are not in finds yet. */
     ald_stmt_t *stmt = vault_prepare(
         self, "SELECT id, provider, provider_id, task_key, meta, made_ms, created_ms,"
-              " stale_after_ms, give_up_after_ms FROM tasks t WHERE id >= ?1"
+              " stale_after_ms, give_up_after_ms, EXISTS (SELECT 1 FROM ways w WHERE w.task = t.id"
+              " AND w.poll_url <> '') FROM tasks t WHERE id >= ?1"
               " AND NOT EXISTS (SELECT 1 FROM finds f WHERE f.task = t.id AND f.kind = 0)"
               " AND id NOT IN (SELECT task FROM results WHERE seq > ?2) ORDER BY id");
     if (!stmt)
@@ -153,7 +154,8 @@ void vault_each_open(struct vault *self, vault_task_fn *fn, void *context)
                                   .made_ms = ald_stmt_i64(stmt, 5),
                                   .created_ms = ald_stmt_i64(stmt, 6),
                                   .stale_after_ms = ald_stmt_i64(stmt, 7),
-                                  .give_up_after_ms = ald_stmt_i64(stmt, 8)};
+                                  .give_up_after_ms = ald_stmt_i64(stmt, 8),
+                                  .placed = ald_stmt_i64(stmt, 9) != 0};
         fn(context, &task);
     }
     ald_stmt_reset(stmt);

@@ -203,11 +203,11 @@ class Tracker:
         if leases:
             self.send(self.who, bus.pack("leases", instance=self.instance), *leases)
 
-    def give(self, *provider_ids, provider="demo", lease_ms=60000, first=1):
+    def give(self, *provider_ids, provider="demo", lease_ms=60000, first=1, **more):
         for number, provider_id in enumerate(provider_ids, first):
             self.to_give.append(bus.pack("lease", lease=number, task=str(1000 + number),
                                          provider=provider, provider_id=provider_id,
-                                         lease_ms=lease_ms))
+                                         lease_ms=lease_ms, **more))
 
     def until_outcomes(self, count, deadline_s=SOON_S):
         until(lambda: len(self.outcomes) >= count, deadline_s,
@@ -237,6 +237,19 @@ callback:
   id: { json: /id }
   rules: [ { when: [], then: fetch } ]
   auth: { url_token: path }
+"""
+
+FAR = """
+profile: far
+secrets: { key: { env: ALDABA_TEST_KEY } }
+codes: { _default: { class: unknown } }
+submit:
+  request: { method: POST, url: "http://127.0.0.1:PORT/v1/submit" }
+  rules: [ { when: [], then: accepted, id: { json: /id } } ]
+poll:
+  request: { method: GET, url: "${poll_url}",
+             headers: { Authorization: "Key ${secret.key}", X-Model: "${param.model}" } }
+  rules: [ { when: [ { http: 2xx } ], then: done, result: { json: "" } } ]
 """
 
 
@@ -284,8 +297,9 @@ class Place:
                 },
             }) + "\n")
         os.mkdir(os.path.join(self.folder, "providers.d"))
-        with open(os.path.join(self.folder, "providers.d", "ruled.yaml"), "w", encoding="utf-8") as file:
-            file.write(RULED.replace("PORT", str(self.provider.port)))
+        for name, text in (("ruled", RULED), ("far", FAR)):
+            with open(os.path.join(self.folder, "providers.d", f"{name}.yaml"), "w", encoding="utf-8") as file:
+                file.write(text.replace("PORT", str(self.provider.port)))
         self.poller = Daemon("poller", [binary("aldaba-poller"), "--config", path], self.folder,
                              {"ALDABA_TEST_KEY": KEY})
         self.poller.start()
@@ -416,6 +430,30 @@ def test_rules_do_not_follow_a_result_to_another_host(place):
     place.start()
     outcome = place.tracker.one_outcome("8", provider="ruled")
     assert outcome["then"] == "fetch" and len(place.provider.jobs) == 1
+
+
+def test_a_lease_says_where_and_with_what(place):
+    place.start()
+    outcome = place.tracker.one_outcome(
+        "9", provider="far", poll_url=f"http://127.0.0.1:{place.provider.port}/v1/result/9".encode(),
+        params=b'{"model":"m/1"}')
+    assert outcome["then"] == "done" and outcome["result"] == b'{"cost":0.00085000,"text":"a"}'
+    (first, headers, _), = place.provider.jobs
+    assert first == "GET /v1/result/9 HTTP/1.1"
+    assert (headers["x-model"], headers["authorization"]) == ("m/1", f"Key {KEY}")
+
+
+@pytest.mark.parametrize("more", [
+    {"params": b'{"model":"m"}'},  # no address
+    {"params": b'{"model":"m"}', "poll_url": b"http://evil.invalid/"},
+    {"poll_url": b"http://127.0.0.1:PORT/v1/result/9"},  # no parameter
+])
+def test_a_lease_that_lacks_something_is_not_asked(place, more):
+    place.start()
+    more = {key: value.replace(b"PORT", str(place.provider.port).encode()) for key, value in more.items()}
+    outcome = place.tracker.one_outcome("9", provider="far", **more)
+    assert (outcome["then"], outcome.get("left") or False) == ("ignore", False)
+    assert not place.provider.jobs
 
 
 def test_rules_read_retry_after(place):

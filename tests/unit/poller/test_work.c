@@ -32,6 +32,28 @@ static void test_example(void **state)
     assert_null(work);
 }
 
+/* The lease's addresses are borrowed from a frame; the table keeps its own. */
+static void test_what_a_lease_borrows_is_copied(void **state)
+{
+    (void)state;
+    char address[] = "https://h.example/op/1";
+    work_t *work = work_new(2);
+    struct msg_lease lease = lease_of(1, 1000);
+    lease.poll_url = ald_span_str(address);
+    lease.params = ald_span_str("{}");
+    assert_int_equal(work_add(work, &lease, 0), ALD_OK);
+    address[0] = 'X';
+    struct work_item *item = NULL;
+    assert_int_equal(work_begin(work, 1, &item), ALD_OK);
+    assert_string_equal(item->poll_url, "https://h.example/op/1");
+    assert_null(item->result_url);
+    assert_string_equal(item->params, "{}");
+    assert_null(item->lease.poll_url.data);
+    work_end(work, &item);
+    assert_int_equal(work_add(work, &lease, 0), ALD_OK); /* and frees what is never begun */
+    work_destroy(&work);
+}
+
 static void test_oldest_first_and_never_more_than_max(void **state)
 {
     (void)state;
@@ -160,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),
+        cmocka_unit_test(test_what_a_lease_borrows_is_copied),
         cmocka_unit_test(test_oldest_first_and_never_more_than_max),
         cmocka_unit_test(test_a_lease_whose_time_is_up_is_not_begun),
         cmocka_unit_test(test_a_lease_twice),

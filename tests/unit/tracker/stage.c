@@ -95,6 +95,7 @@ static void stage_open(struct stage *self)
     struct ald_err err = {0};
     *tracker = (struct tracker){.settings = &self->settings, .profiles = self->profiles};
     ald_buf_init(&tracker->scratch, 1 << 20);
+    ald_buf_init(&tracker->kept, 1 << 13);
     ald_buf_init(&tracker->evidence, 1 << 20);
     ald_keys_rotate(&tracker->keys);
     assert_int_equal(ald_mark_open(folder_file(&self->folder, "mark"), &tracker->mark, &err),
@@ -112,6 +113,7 @@ static void stage_kill(struct stage *self)
     vault_close(&tracker->vault);
     ald_mark_destroy(&tracker->mark);
     ald_buf_free(&tracker->scratch);
+    ald_buf_free(&tracker->kept);
     ald_buf_free(&tracker->evidence);
 }
 

@@ -1,0 +1,30 @@
+/* ways.h - what asking for a task takes beside its id: addresses that its provider gave, and
+ * parameters of the caller. Said with the task, or by an answer. One thread.
+ */
+#ifndef ALD_TRACKER_WAYS_H
+#define ALD_TRACKER_WAYS_H
+
+#include "services/tracker/tracker.h"
+
+/* As a caller says it. */
+struct way_said {
+    const char *poll_url; /* "" = none */
+    const char *result_url;
+    struct ald_span params; /* a JSON object, or empty */
+};
+
+/* NULL: it is right for the profile, and kept, which is reset, has what of the parameters is kept.
+ * Else a sentence. */
+const char *way_unfit(const struct ald_profile *profile, const struct way_said *said,
+                      struct ald_buf *kept);
+
+/* Remember it; what is empty stays as it was. */
+void way_keep(struct tracker *self, struct pending_task *task, const struct way_said *said,
+              struct ald_span kept);
+
+/* An answer of the provider gave addresses, perhaps none. Those that are
+ * not on the host where we ask are not taken. */
+void way_told(struct tracker *self, struct pending_task *task, struct ald_span poll_url,
+              struct ald_span result_url);
+
+#endif
