@@ -19,6 +19,14 @@ struct fault_file {
     sqlite3_file base;
     char name[FAULT_NAME_MAX];
     sqlite3_file *real;
+    unsigned seen; /* failed syncs of the file that this handle knows of */
+};
+
+/* How many syncs of a file have failed. */
+struct fault_error {
+    struct fault_error *next;
+    char name[FAULT_NAME_MAX];
+    unsigned count;
 };
 
 /* A write that the disk may not have: what was there before. */
@@ -39,6 +47,7 @@ static struct {
     unsigned count;
     bool forever;
     struct fault_write *newest;
+    struct fault_error *errors;
 } fault;
 
 /* A store may write on a thread beside its owner's. */
@@ -122,6 +131,21 @@ static void fault_put_back(const struct fault_write *entry)
     close(fd);
 }
 
+static struct fault_error *fault_error(const char *name)
+{
+    struct fault_error *error = fault.errors;
+    while (error != NULL && strcmp(error->name, name) != 0)
+        error = error->next;
+    if (error != NULL)
+        return error;
+    error = calloc(1, sizeof *error);
+    ALD_ASSERT(error != NULL);
+    snprintf(error->name, sizeof error->name, "%s", name);
+    error->next = fault.errors;
+    fault.errors = error;
+    return error;
+}
+
 void fault_restart(void)
 {
     for (struct fault_write *entry = fault.newest; entry != NULL; entry = entry->older) {
@@ -144,6 +168,11 @@ void fault_forget(void)
         struct fault_write *entry = fault.newest;
         fault.newest = entry->older;
         free(entry);
+    }
+    while (fault.errors != NULL) {
+        struct fault_error *error = fault.errors;
+        fault.errors = error->next;
+        free(error);
     }
 }
 
@@ -216,15 +245,20 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 len)
 
 static int fault_sync(sqlite3_file *file, int flags)
 {
-    if (fault.kind == FAULT_FULL || !fault_strikes()) {
-        int code = fault_real(file)->pMethods->xSync(fault_real(file), flags);
-        fault_synced(fault_name(file), code == SQLITE_OK);
-        return code;
-    }
-    if (fault.kind == FAULT_KILL)
+    struct fault_file *self = (struct fault_file *)(void *)file;
+    struct fault_error *error = fault_error(self->name);
+    int code = SQLITE_IOERR_FSYNC;
+    if (fault.kind == FAULT_FULL || !fault_strikes())
+        code = self->real->pMethods->xSync(self->real, flags);
+    else if (fault.kind == FAULT_KILL)
         kill(getpid(), SIGKILL);
-    fault_synced(fault_name(file), false);
-    return SQLITE_IOERR_FSYNC;
+    fault_synced(self->name, code == SQLITE_OK);
+    if (code != SQLITE_OK)
+        error->count++;
+    else if (self->seen != error->count)
+        code = SQLITE_IOERR_FSYNC;
+    self->seen = error->count;
+    return code;
 }
 
 static int file_sync(sqlite3_file *file, int flags)
@@ -318,6 +352,9 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int
     file->real = (sqlite3_file *)(void *)(file + 1);
     if (name != NULL)
         snprintf(file->name, sizeof file->name, "%s", name);
+    (void)pthread_mutex_lock(&fault_lock);
+    file->seen = fault_error(file->name)->count;
+    (void)pthread_mutex_unlock(&fault_lock);
     int code = fault.real->xOpen(fault.real, name, file->real, flags, got);
     if (file->real->pMethods != NULL)
         file->base.pMethods = &file_methods;
