@@ -14,6 +14,8 @@ enum {
     KEEP_BEAT_MS = 1000,
     KEEP_SNAPSHOT_ARRIVALS = 50000, /* read again at start: at most about so many */
     KEEP_INDEX_ROWS = 200000,       /* index under load only when so much has gathered */
+    KEEP_INDEX_EVERY_MS = 30,       /* every other tick: a commit costs as much as many rows */
+    KEEP_STEP_MS = 4,               /* of indexing or purging at a time, under load */
     KEEP_INDEX_IDLE_MS = 200,
     KEEP_PURGE_MS = 10000,
     KEEP_PURGE_BUSY_MS = 60000, /* under load, which may never end */
@@ -109,25 +111,6 @@ static void keep_unproven(void *arg, const char *provider, const struct vault_le
         quota_letter(self->quota, provider, (int64_t)count, (int64_t)sum->size);
 }
 
-static size_t keep_tail_hash(const void *key)
-{
-    uint64_t id = *(const uint64_t *)key;
-    return (size_t)((id ^ (id >> 29)) * UINT64_C(0x9E3779B97F4A7C15) >> 8);
-}
-
-static int keep_tail_compare(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
-static void keep_tail_free(void **item_p)
-{
-    free(*item_p);
-    *item_p = NULL;
-}
-
 static void keep_memory(struct tracker *self)
 {
     struct pending_options options = {.lease_ms = self->settings->tracker.lease_ms,
@@ -138,12 +121,9 @@ static void keep_memory(struct tracker *self)
     self->senders = senders_new(self->settings->tracker.recover_grace_ms, tracker_now(self).run_ms);
     self->park = park_new();
     self->quota = quota_new();
-    self->tail = zhashx_new();
-    zhashx_set_key_hasher(self->tail, keep_tail_hash);
-    zhashx_set_key_comparator(self->tail, keep_tail_compare);
-    zhashx_set_key_duplicator(self->tail, NULL);
-    zhashx_set_key_destructor(self->tail, NULL);
-    zhashx_set_destructor(self->tail, keep_tail_free);
+    self->tail = tail_new();
+    self->index_pace = (struct pace){.least = 64, .most = 4096, .rows = 1024};
+    self->purge_pace = (struct pace){.least = 16, .most = KEEP_PURGE_ROWS, .rows = 64};
     self->orphans = 0;
     self->lowest_orphan = 0;
 }
@@ -154,7 +134,7 @@ void keep_forget(struct tracker *self)
     senders_destroy(&self->senders);
     park_destroy(&self->park);
     quota_destroy(&self->quota);
-    zhashx_destroy(&self->tail);
+    tail_destroy(&self->tail);
 }
 
 /* Numbers go on in another lane, above seq. Its name is the time, and not one more than the last:
@@ -296,16 +276,44 @@ static void keep_mark(struct tracker *self)
     ald_mark_destroy(&self->mark); /* after an I/O error only a new opening brings it back */
 }
 
-static void keep_index(struct tracker *self)
+/* No task below it is open. */
+static uint64_t keep_lowest(const struct tracker *self)
 {
     uint64_t lowest = pending_lowest(self->pending);
     if (self->orphans > 0 && (lowest == 0 || self->lowest_orphan < lowest))
         lowest = self->lowest_orphan; /* open, and found again when its profile is back */
-    vault_index(&self->vault, lowest ? lowest : self->ids.last_n * ALD_TRACKERS);
-    if (self->vault.rc == ALD_OK)
-        zhashx_purge(self->tail);
-    else
+    return lowest ? lowest : self->ids.last_n * ALD_TRACKERS;
+}
+
+static bool keep_index_due(const struct tracker *self, bool idle, int64_t mono_ms)
+{
+    int64_t rows = vault_unindexed(&self->vault);
+    int64_t since_ms = mono_ms - self->indexed_at_ms;
+    if (vault_index_running(&self->vault))
+        return idle || since_ms >= KEEP_INDEX_EVERY_MS;
+    return rows >= KEEP_INDEX_ROWS || (idle && rows > 0 && since_ms >= KEEP_INDEX_IDLE_MS);
+}
+
+/* A little of the run that is under way. The more rows wait, the longer it may take: callbacks then
+ * come in more slowly, and memory has a bound where the disk is slow. */
+static void keep_index(struct tracker *self)
+{
+    int64_t began_ms = ald_clock_now().mono_ms;
+    int64_t runs = vault_unindexed(&self->vault) / (2 * KEEP_INDEX_ROWS);
+    if (!vault_index_running(&self->vault)) {
+        vault_index_begin(&self->vault);
+        tail_turn(self->tail);
+    }
+    bool through = vault_index_step(&self->vault, self->index_pace.rows, keep_lowest(self));
+    if (self->vault.rc != ALD_OK) {
         (void)tracker_commit(self);
+        return;
+    }
+    if (through)
+        tail_drop(self->tail);
+    self->indexed_at_ms = ald_clock_now().mono_ms;
+    pace_took(&self->index_pace, self->indexed_at_ms - began_ms,
+              KEEP_STEP_MS * (runs > 0 ? runs : 1));
 }
 
 /* A purged task answers for itself as long as some provider may call back about it. */
@@ -319,8 +327,11 @@ static int64_t keep_tombs_for(const struct tracker *self)
     return longest;
 }
 
-static void keep_purge(struct tracker *self)
+/* idle: nobody waits, so as much as there may be. */
+static void keep_purge(struct tracker *self, bool idle)
 {
+    int64_t began_ms = ald_clock_now().mono_ms;
+    size_t rows = idle ? KEEP_PURGE_ROWS : self->purge_pace.rows;
     int64_t now_ms = ald_clock_now().wall_ms;
     const struct ald_settings *settings = self->settings;
     struct vault_bounds before = {.results_ms = now_ms - settings->store.keep_results_ms,
@@ -328,8 +339,11 @@ static void keep_purge(struct tracker *self)
                                   .tombs_ms = now_ms - keep_tombs_for(self),
                                   .keys_ms = now_ms - 30 * KEEP_DAY_MS,
                                   .kept_arrival = self->kept_arrival};
-    bool more = vault_purge(&self->vault, &before, KEEP_PURGE_ROWS, now_ms);
-    self->purged_at_ms = more ? 0 : ald_clock_now().mono_ms;
+    bool more = vault_purge(&self->vault, &before, rows, now_ms);
+    int64_t ended_ms = ald_clock_now().mono_ms;
+    self->purged_at_ms = more ? 0 : ended_ms;
+    if (more && !idle)
+        pace_took(&self->purge_pace, ended_ms - began_ms, KEEP_STEP_MS);
     if (self->vault.rc != ALD_OK)
         (void)tracker_commit(self);
 }
@@ -351,16 +365,11 @@ void keep_tick(struct tracker *self, bool idle)
         keep_snapshot(self);
         self->kept_at_ms = mono_ms;
     }
-    int64_t rows = self->open ? vault_unindexed(&self->vault) : 0;
-    bool index = rows >= KEEP_INDEX_ROWS ||
-                 (idle && rows > 0 && mono_ms - self->indexed_at_ms >= KEEP_INDEX_IDLE_MS);
-    if (index) {
+    if (self->open && keep_index_due(self, idle, mono_ms))
         keep_index(self);
-        self->indexed_at_ms = ald_clock_now().mono_ms;
-    }
     int64_t purge_ms = idle ? KEEP_PURGE_MS : KEEP_PURGE_BUSY_MS;
     if (self->open && mono_ms - self->purged_at_ms >= purge_ms)
-        keep_purge(self);
+        keep_purge(self, idle);
     if (self->open && mono_ms - self->networks_at_ms >= KEEP_NETWORKS_MS) {
         quota_forget(self->quota);
         self->networks_at_ms = mono_ms;

@@ -47,26 +47,24 @@ bool tracker_hold(const struct tracker *self)
 
 uint64_t tracker_tail_seq(const struct tracker *self, uint64_t task)
 {
-    const struct tracker_tail *tail = zhashx_lookup(self->tail, &task);
-    return tail ? tail->seq : 0;
+    struct tail_task ended;
+    return tail_get(self->tail, task, &ended) ? ended.seq : 0;
 }
 
 void tracker_tail_add(struct tracker *self, uint64_t task, uint64_t seq)
 {
-    struct tracker_tail *tail = zmalloc(sizeof *tail);
-    *tail = (struct tracker_tail){.task = task, .seq = seq};
-    zhashx_update(self->tail, &tail->task, tail);
+    const struct tail_task ended = {.task = task, .seq = seq};
+    tail_put(self->tail, &ended);
 }
 
 uint32_t tracker_tail_met(struct tracker *self, uint64_t task, uint64_t seq)
 {
-    struct tracker_tail *tail = zhashx_lookup(self->tail, &task);
-    if (!tail) {
-        tracker_tail_add(self, task, seq);
-        tail = zhashx_lookup(self->tail, &task);
-        tail->arrivals = vault_arrivals_of(&self->vault, task, ARRIVAL_KEPT_MAX);
-    }
-    return ++tail->arrivals;
+    struct tail_task ended = {.task = task, .seq = seq};
+    if (!tail_get(self->tail, task, &ended))
+        ended.arrivals = vault_arrivals_of(&self->vault, task, ARRIVAL_KEPT_MAX);
+    ended.arrivals++;
+    tail_put(self->tail, &ended); /* into the young: this callback is not of the run */
+    return ended.arrivals;
 }
 
 void tracker_position(const struct tracker *self, uint64_t seq, char out[ALD_POSITION_MAX])

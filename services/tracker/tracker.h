@@ -18,10 +18,12 @@
 #include "common/net/sock.h"
 #include "common/store/mark.h"
 #include "proto/token.h"
+#include "services/tracker/pace.h"
 #include "services/tracker/park.h"
 #include "services/tracker/pending.h"
 #include "services/tracker/quota.h"
 #include "services/tracker/senders.h"
+#include "services/tracker/tail.h"
 #include "services/tracker/vault.h"
 
 typedef struct events events_t;
@@ -42,7 +44,7 @@ struct tracker {
     senders_t *senders;
     park_t *park;
     quota_t *quota;
-    zhashx_t *tail; /* results not indexed yet: &task -> struct tracker_tail */
+    tail_t *tail; /* results not indexed yet */
     struct ald_idgen ids;
     struct ald_keys keys;
 
@@ -54,6 +56,8 @@ struct tracker {
     int64_t beat_ms;   /* service time of the last heartbeat row */
     int64_t told_mark_ms;
     int64_t indexed_at_ms;
+    struct pace index_pace;
+    struct pace purge_pace;
     int64_t purged_at_ms;
     int64_t kept_at_ms; /* monotonic: the senders' last snapshot */
     int64_t networks_at_ms;
@@ -75,12 +79,6 @@ struct tracker {
     outbox_t *outbox;
     query_t *query;
     reader_t *reader;
-};
-
-struct tracker_tail {
-    uint64_t task;
-    uint64_t seq;
-    uint32_t arrivals; /* of the ended task, as far as they are not indexed */
 };
 
 struct tracker_now {

@@ -9,7 +9,7 @@
 enum { VAULT_APPLICATION = 0x616c6474 }; /* "aldt" */
 
 /* Append-only tables first in each transaction's way; `finds` is the one index over all of them,
- * filled by vault_index in sorted runs: kind 0 a result's seq, 1 an arrival's no, 2 a note's no. */
+ * filled in sorted runs: kind 0 a result's seq, 1 an arrival's no, 2 a note's no. */
 static const struct ald_store_step VAULT_STEPS[] = {
     {1, 1,
      "CREATE TABLE facts (name TEXT PRIMARY KEY, value BIGINT NOT NULL) WITHOUT ROWID;"
@@ -158,6 +158,7 @@ enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_by
     int64_t told_outbox = vault_meta(self, "last_outbox");
     self->last_outbox = outbox > told_outbox ? outbox : told_outbox;
     self->outbox = vault_number(self, "SELECT COUNT(*) FROM outbox");
+    vault_gather(self);
     if (self->rc != ALD_OK) {
         (void)ald_err_set(err, self->rc, "%s: cannot be read: %s", path,
                           ald_store_message(self->store));
@@ -169,6 +170,7 @@ enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_by
 
 void vault_close(struct vault *self)
 {
+    gather_destroy(&self->gather);
     ald_store_destroy(&self->store);
 }
 

@@ -2,8 +2,9 @@
  * the books, in one store with one writer.
  *
  * Written for appending. A callback's transaction adds an arrival and a result at the end of their
- * tables and touches nothing else; which task has which rows is indexed later, many at a time and
- * sorted (vault_index). What is open is in memory (pending.h) and read back at start.
+ * tables and touches nothing else; which task has which rows is indexed later, in runs of many rows
+ * sorted by task (vault_index_begin). Until then they are in memory as well (gather.h), and so is
+ * what is open (pending.h); both are read back at start.
  *
  * Errors are sticky: after the first one, reads find nothing, writes do nothing, and vault_commit
  * reports it. The caller then throws away all that it remembers and opens the vault again.
@@ -21,6 +22,7 @@
 #include "proto/messages.h"
 #include "proto/words.h"
 #include "services/tracker/books.h"
+#include "services/tracker/gather.h"
 
 struct vault {
     ald_store_t *store;
@@ -33,9 +35,13 @@ struct vault {
     int64_t last_note;
     int64_t last_outbox;
     int64_t outbox;      /* letters that lie in the outbox */
-    int64_t indexed_seq; /* results up to here are in the index */
+    gather_t *gather;    /* rows that are not indexed, as far as the run has not come to them */
+    int64_t indexed_seq; /* results up to here are in the index; of the rest, any may be */
     int64_t indexed_arrival;
     int64_t indexed_note;
+    int64_t run_seq; /* indexed_seq is this when the run is through */
+    int64_t run_arrival;
+    int64_t run_note;
     int64_t purged_arrival; /* arrivals up to here were looked at by purging in this run */
     int64_t run_ms;         /* service time, as of the last beat */
 };
@@ -166,9 +172,14 @@ void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *wh
 typedef void vault_polls_fn(void *context, uint64_t task, uint32_t polls, uint32_t hinted);
 void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context);
 
-/* Index all rows that are not indexed yet, sorted by task, in a transaction of its own.
- * lowest_open: no task below it is open. */
-void vault_index(struct vault *self, uint64_t lowest_open);
+/* Begin a run of the index: it takes the rows that there are now. Between transactions. */
+void vault_index_begin(struct vault *self);
+/* Index so many more of them, in the order of tasks, in a transaction of its
+ * own. The last one tells that the run is through; after a kill before it, a new run begins with
+ * the same rows. lowest_open: no task below it is open. True: the run is through. */
+bool vault_index_step(struct vault *self, size_t rows, uint64_t lowest_open);
+bool vault_index_running(const struct vault *self);
+/* Rows that no finished run has indexed. */
 int64_t vault_unindexed(const struct vault *self);
 
 /* How old things may become: wall times before which they are deleted. */

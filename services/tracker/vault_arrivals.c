@@ -32,6 +32,20 @@ void vault_arrival_add(struct vault *self, struct vault_arrival *arrival)
     vault_run(self, stmt);
     books_add(&self->books, BOOK_RECEIVED, 1);
     books_add(&self->books, BOOK_DISPOSITION + arrival->disposition, 1);
+    vault_gather_add(self, arrival->task, GATHER_ARRIVAL, arrival->no);
+}
+
+/* It may have been passed by without a task. */
+static void vault_arrival_index(struct vault *self, uint64_t task, int64_t no)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "INSERT INTO finds (task, kind, no) VALUES (?1, ?2, ?3)"
+                                           " ON CONFLICT DO NOTHING");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, GATHER_ARRIVAL);
+    ald_stmt_bind_i64(stmt, 3, no);
+    vault_run(self, stmt);
 }
 
 void vault_arrival_move(struct vault *self, int64_t no, enum ald_disposition from,
@@ -54,6 +68,8 @@ void vault_arrival_move(struct vault *self, int64_t no, enum ald_disposition fro
     books_add(&self->books, BOOK_DISPOSITION + from, -1);
     books_add(&self->books, BOOK_DISPOSITION + to, 1);
     books_add(&self->books, BOOK_MOVED, 1);
+    if (task != 0)
+        vault_arrival_index(self, task, no);
 }
 
 uint32_t vault_arrivals_of(struct vault *self, uint64_t task, uint32_t most)

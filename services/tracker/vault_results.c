@@ -29,6 +29,7 @@ void vault_result_add(struct vault *self, struct vault_result *result)
     vault_run(self, stmt);
     books_add(&self->books, BOOK_STATE + result->state, 1);
     books_add(&self->books, BOOK_SOURCE + result->source, 1);
+    vault_gather_add(self, result->task, GATHER_RESULT, (int64_t)result->seq);
 }
 
 static uint64_t vault_found(struct vault *self, uint64_t task)
@@ -68,18 +69,6 @@ bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vaul
     return found;
 }
 
-void vault_each_unindexed(struct vault *self, vault_seq_fn *fn, void *context)
-{
-    ald_stmt_t *stmt =
-        vault_prepare(self, "SELECT task, seq FROM results WHERE seq > ?1 ORDER BY seq");
-    if (!stmt)
-        return;
-    ald_stmt_bind_i64(stmt, 1, self->indexed_seq);
-    while (vault_step(self, stmt))
-        fn(context, (uint64_t)ald_stmt_i64(stmt, 0), (uint64_t)ald_stmt_i64(stmt, 1));
-    ald_stmt_reset(stmt);
-}
-
 void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *what,
                 const char *text)
 {
@@ -93,6 +82,7 @@ void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *wh
     ald_stmt_bind_str(stmt, 4, what);
     ald_stmt_bind_str(stmt, 5, text);
     vault_run(self, stmt);
+    vault_gather_add(self, task, GATHER_NOTE, self->last_note);
 }
 
 static void vault_walk_polls(struct vault *self, ald_stmt_t *stmt, vault_polls_fn *fn,
@@ -108,11 +98,12 @@ void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context)
 {
     ald_stmt_t *stmt = vault_prepare(
         self, "SELECT f.task, COUNT(*), SUM(n.what <> 'poll') FROM finds f JOIN notes n"
-              " ON n.no = f.no WHERE f.task >= ?1 AND f.kind = 2"
+              " ON n.no = f.no WHERE f.task >= ?1 AND f.kind = 2 AND f.no <= ?2"
               " AND n.what IN ('poll', 'poll.hinted', 'poll.blocked') GROUP BY f.task");
     if (!stmt)
         return;
     ald_stmt_bind_i64(stmt, 1, vault_meta(self, "lowest_open"));
+    ald_stmt_bind_i64(stmt, 2, self->indexed_note); /* a run that did not end has indexed others */
     vault_walk_polls(self, stmt, fn, context);
     stmt = vault_prepare(
         self, "SELECT task, COUNT(*), SUM(what <> 'poll') FROM notes"

@@ -18,4 +18,9 @@ void vault_run(struct vault *self, ald_stmt_t *stmt);
 /* True while there are rows; the caller resets. */
 bool vault_step(struct vault *self, ald_stmt_t *stmt);
 
+/* Read back what is not indexed, at opening. */
+void vault_gather(struct vault *self);
+/* A row was written that is to be indexed. */
+void vault_gather_add(struct vault *self, uint64_t task, enum gather_kind kind, int64_t no);
+
 #endif

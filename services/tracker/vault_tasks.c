@@ -133,7 +133,8 @@ bool vault_task_buried(struct vault *self, uint64_t id)
 
 void vault_each_open(struct vault *self, vault_task_fn *fn, void *context)
 {
-    /* lowest_open is below every open task; results past indexed_seq are not in finds yet. */
+    /* lowest_open is below every open task; results past indexed_seq may not be in finds
+     * yet. */
     ald_stmt_t *stmt = vault_prepare(
         self, "SELECT id, provider, provider_id, task_key, meta, made_ms, created_ms,"
               " stale_after_ms, give_up_after_ms, EXISTS (SELECT 1 FROM ways w WHERE w.task = t.id"

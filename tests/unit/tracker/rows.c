@@ -44,9 +44,23 @@ void rows_reopen(struct rows *self)
     rows_start(self);
 }
 
+void rows_anew(struct rows *self)
+{
+    vault_close(&self->vault);
+    folder_remove(&self->folder);
+    folder_make(&self->folder);
+    rows_start(self);
+}
+
 void rows_commit(struct rows *self)
 {
     assert_int_equal(vault_commit(&self->vault), ALD_OK);
+}
+
+void rows_index(struct rows *self, uint64_t lowest_open)
+{
+    vault_index_begin(&self->vault);
+    assert_true(vault_index_step(&self->vault, SIZE_MAX, lowest_open));
 }
 
 void rows_task(struct rows *self, uint64_t id, const char *provider_id)

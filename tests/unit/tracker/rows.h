@@ -15,7 +15,11 @@ int rows_setup(void **state);
 int rows_teardown(void **state);
 /* As after a kill and a new start. */
 void rows_reopen(struct rows *self);
+/* An empty vault in its place. */
+void rows_anew(struct rows *self);
 void rows_commit(struct rows *self);
+/* A whole run of the index; no task below lowest_open is open. */
+void rows_index(struct rows *self, uint64_t lowest_open);
 
 /* Rows, each within the caller's transaction. A task is made at wall 1000 + id. */
 void rows_task(struct rows *self, uint64_t id, const char *provider_id);

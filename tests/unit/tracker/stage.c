@@ -207,6 +207,15 @@ void stage_tick(struct stage *self)
     stage_commit(self);
 }
 
+void stage_index(struct stage *self)
+{
+    struct tracker *tracker = &self->tracker;
+    vault_index_begin(&tracker->vault);
+    tail_turn(tracker->tail);
+    assert_true(vault_index_step(&tracker->vault, SIZE_MAX, pending_lowest(tracker->pending)));
+    tail_drop(tracker->tail);
+}
+
 struct sender *stage_gateway(struct stage *self)
 {
     struct sender *sender = senders_get(self->tracker.senders, GATEWAY);

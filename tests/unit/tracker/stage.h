@@ -30,6 +30,8 @@ void stage_stop(struct stage *self);
 void stage_pass(int64_t ms);
 /* All that clocks ask for, as in one tick. */
 void stage_tick(struct stage *self);
+/* A whole run of the index. */
+void stage_index(struct stage *self);
 
 /* The one gateway. */
 struct sender *stage_gateway(struct stage *self);

@@ -132,8 +132,7 @@ static void test_a_noisy_ended_task(void **state)
     for (int i = 0; i < ARRIVAL_KEPT_MAX + 10; i++)
         (void)take(stage, &answer);
     assert_int_equal(stage_whole(stage), ARRIVAL_KEPT_MAX + 1); /* and the one that ended it */
-    vault_index(&stage->tracker.vault, task);
-    zhashx_purge(stage->tracker.tail);
+    stage_index(stage);
     for (int i = 0; i < 10; i++)
         assert_string_equal(take(stage, &answer), "duplicate");
     assert_int_equal(stage_whole(stage), ARRIVAL_KEPT_MAX + 1);
@@ -177,8 +176,7 @@ static void test_conflicts(void **state)
             print_error("%s: %s\n", cases[i].query, said);
         assert_string_equal(said, cases[i].want);
         if (i == 3) {
-            vault_index(&stage->tracker.vault, task);
-            zhashx_purge(stage->tracker.tail);
+            stage_index(stage);
         }
     }
     assert_string_equal(stage_state(stage, task), "done callback");

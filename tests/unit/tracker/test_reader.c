@@ -138,7 +138,7 @@ static void test_polls_and_timeline_of_an_ended_task(void **state)
     vault_note(&rows->vault, 300, 2500, "poll.hinted", "pending");
     vault_note(&rows->vault, 300, 2000, "poll", "pending");
     rows_commit(rows);
-    vault_index(&rows->vault, 0);
+    rows_index(rows, 0);
     vault_begin(&rows->vault);
     vault_note(&rows->vault, 300, 2600, "poll.unsent", "");
     vault_note(&rows->vault, 300, 2700, "poll", "done");

@@ -97,7 +97,7 @@ static void test_purged(void **state)
     struct rows *rows = *state;
     struct scene scene;
     fill(rows);
-    vault_index(&rows->vault, 2);
+    rows_index(rows, 2);
     const struct vault_bounds before = {
         .results_ms = 500, .evidence_ms = 500, .kept_arrival = INT64_MAX};
     (void)vault_purge(&rows->vault, &before, 100, 700);

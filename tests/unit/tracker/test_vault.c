@@ -29,7 +29,7 @@ static void test_example(void **state)
     assert_string_equal(end.provider_id, "77");
     assert_int_equal(end.seq, 1);
     assert_false(vault_end_find(&self->vault, 5, 0, &end)); /* not indexed yet */
-    vault_index(&self->vault, 6);
+    rows_index(self, 6);
     assert_true(vault_end_find(&self->vault, 5, 0, &end));
     assert_int_equal(vault_unindexed(&self->vault), 0);
 }
@@ -47,7 +47,7 @@ static void test_open_tasks(void **state)
     (void)rows_end(self, 4, "");
     rows_commit(self);
     assert_int_equal(rows_open(self, open), 3);
-    vault_index(&self->vault, 3);
+    rows_index(self, 3);
     assert_int_equal(rows_open(self, open), 3);
     vault_begin(&self->vault);
     (void)rows_end(self, 3, "");
@@ -82,7 +82,7 @@ static void test_reopened_it_is_the_same(void **state)
     vault_meta_set(&self->vault, "run_ms", 4321);
     vault_block_set(&self->vault, "two", 9876);
     rows_commit(self);
-    vault_index(&self->vault, 2);
+    rows_index(self, 2);
     vault_begin(&self->vault);
     (void)rows_end(self, 2, "");
     rows_commit(self);
@@ -243,7 +243,7 @@ static void test_polls(void **state)
     vault_note(&self->vault, 1, 5, "poll.unsent", "");
     vault_note(&self->vault, 2, 5, "attached", "");
     rows_commit(self);
-    vault_index(&self->vault, 1);
+    rows_index(self, 1);
     vault_begin(&self->vault);
     vault_note(&self->vault, 1, 5, "poll", "");
     vault_note(&self->vault, 2, 5, "poll", "");

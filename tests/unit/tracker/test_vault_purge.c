@@ -21,7 +21,7 @@ static void test_arrivals_of_a_task(void **state)
         (void)rows_arrival(self, 1, ALD_DISP_PROGRESS, 5);
     rows_commit(self);
     assert_int_equal(vault_arrivals_of(&self->vault, 1, 64), 0);
-    vault_index(&self->vault, 1);
+    rows_index(self, 1);
     assert_int_equal(vault_arrivals_of(&self->vault, 1, 64), 5);
     assert_int_equal(vault_arrivals_of(&self->vault, 1, 3), 3);
 }
@@ -69,7 +69,7 @@ static void test_purge(void **state)
                                         .kept_arrival = INT64_MAX};
     assert_false(vault_purge(&self->vault, &before, 100, 700)); /* not indexed: nothing goes */
     assert_true(vault_task_known(&self->vault, 1));
-    vault_index(&self->vault, 3);
+    rows_index(self, 3);
     assert_false(vault_purge(&self->vault, &before, 100, 700));
     assert_false(vault_task_known(&self->vault, 1));
     assert_true(vault_task_buried(&self->vault, 1));
@@ -112,7 +112,7 @@ static void test_a_tomb_takes_only_its_own_ref(void **state)
     (void)rows_end(self, 1, "d");
     rows_task(self, 2, "77");
     rows_commit(self);
-    vault_index(&self->vault, 2);
+    rows_index(self, 2);
     const struct vault_bounds before = {.results_ms = 1000, .tombs_ms = 0};
     assert_false(vault_purge(&self->vault, &before, 100, 5));
     const struct vault_bounds later = {.tombs_ms = 100};
@@ -132,7 +132,7 @@ static void test_purge_waits_for_the_snapshot(void **state)
     (void)rows_arrival(self, 1, ALD_DISP_APPLIED, 10);
     (void)rows_arrival(self, 1, ALD_DISP_DUPLICATE, 10);
     rows_commit(self);
-    vault_index(&self->vault, 1);
+    rows_index(self, 1);
     struct vault_bounds before = {.evidence_ms = 500, .kept_arrival = 1};
     assert_false(vault_purge(&self->vault, &before, 100, 700));
     assert_false(vault_arrival_get(&self->vault, 1, &row, &buf));
@@ -155,7 +155,7 @@ static void test_purge_goes_by_pieces(void **state)
         (void)rows_arrival(self, id, ALD_DISP_APPLIED, 1);
     }
     rows_commit(self);
-    vault_index(&self->vault, 11);
+    rows_index(self, 11);
     const struct vault_bounds before = {
         .results_ms = INT64_MAX, .evidence_ms = INT64_MAX, .kept_arrival = INT64_MAX};
     unsigned turns = 1;

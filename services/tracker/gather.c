@@ -1,0 +1,153 @@
+#include "services/tracker/gather.h"
+
+#include <stdlib.h>
+
+#include "common/base/guard.h"
+#include "common/base/heap.h"
+
+/* Of rows: sorting so many takes about half a millisecond. */
+enum { GATHER_CHUNK = 4096, GATHER_NO_BITS = 60 };
+
+static const uint64_t GATHER_NO_MASK = (UINT64_C(1) << GATHER_NO_BITS) - 1;
+
+struct gather_row {
+    uint64_t task;
+    uint64_t what; /* kind, then no */
+};
+
+struct gather_chunk {
+    struct ald_heap_node next; /* first, so that it is the chunk; key: task of the row at `at` */
+    size_t at;
+    size_t count;
+    struct gather_row row[GATHER_CHUNK];
+};
+
+struct gather {
+    struct gather_chunk **chunks; /* full ones are sorted; the last may be filling */
+    size_t count;
+    size_t cap;
+    ald_heap_t *run; /* its chunks, by their next task */
+    bool running;
+};
+
+gather_t *gather_new(void)
+{
+    gather_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
+    self->run = ald_heap_new();
+    return self;
+}
+
+void gather_destroy(gather_t **self_p)
+{
+    gather_t *self = *self_p;
+    if (!self)
+        return;
+    for (struct ald_heap_node *node = NULL; (node = ald_heap_pop(self->run));)
+        free(node);
+    ald_heap_destroy(&self->run);
+    for (size_t i = 0; i < self->count; i++)
+        free(self->chunks[i]);
+    free(self->chunks);
+    free(self);
+    *self_p = NULL;
+}
+
+static int gather_compare(const void *left, const void *right)
+{
+    const struct gather_row *a = left;
+    const struct gather_row *b = right;
+    if (a->task != b->task)
+        return a->task < b->task ? -1 : 1;
+    return a->what < b->what ? -1 : a->what > b->what;
+}
+
+static void gather_sort(struct gather_chunk *chunk)
+{
+    qsort(chunk->row, chunk->count, sizeof chunk->row[0], gather_compare);
+}
+
+static struct gather_chunk *gather_chunk_add(gather_t *self)
+{
+    if (self->count == self->cap) {
+        self->cap = self->cap ? self->cap * 2 : 64;
+        self->chunks = realloc(self->chunks, self->cap * sizeof(struct gather_chunk *));
+        ALD_ASSERT(self->chunks);
+    }
+    struct gather_chunk *chunk = malloc(sizeof *chunk);
+    ALD_ASSERT(chunk);
+    chunk->next = (struct ald_heap_node){.pos = SIZE_MAX};
+    chunk->at = 0;
+    chunk->count = 0;
+    self->chunks[self->count++] = chunk;
+    return chunk;
+}
+
+void gather_add(gather_t *self, const struct gather_entry *entry)
+{
+    ALD_ASSERT(entry->no >= 0 && (uint64_t)entry->no <= GATHER_NO_MASK);
+    struct gather_chunk *chunk = self->count > 0 ? self->chunks[self->count - 1] : NULL;
+    if (!chunk || chunk->count == GATHER_CHUNK)
+        chunk = gather_chunk_add(self);
+    chunk->row[chunk->count++] = (struct gather_row){
+        .task = entry->task, .what = (uint64_t)entry->kind << GATHER_NO_BITS | (uint64_t)entry->no};
+    if (chunk->count == GATHER_CHUNK)
+        gather_sort(chunk);
+}
+
+static struct gather_entry gather_entry_of(const struct gather_row *row)
+{
+    return (struct gather_entry){.task = row->task,
+                                 .kind = (enum gather_kind)(row->what >> GATHER_NO_BITS),
+                                 .no = (int64_t)(row->what & GATHER_NO_MASK)};
+}
+
+void gather_each(const gather_t *self, gather_fn *fn, void *context)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        const struct gather_chunk *chunk = self->chunks[i];
+        for (size_t j = 0; j < chunk->count; j++) {
+            struct gather_entry entry = gather_entry_of(&chunk->row[j]);
+            fn(context, &entry);
+        }
+    }
+}
+
+void gather_begin(gather_t *self)
+{
+    ALD_ASSERT(!self->running);
+    if (self->count > 0 && self->chunks[self->count - 1]->count < GATHER_CHUNK)
+        gather_sort(self->chunks[self->count - 1]);
+    for (size_t i = 0; i < self->count; i++) {
+        struct gather_chunk *chunk = self->chunks[i];
+        chunk->next.key = (int64_t)chunk->row[0].task;
+        ald_heap_insert(self->run, &chunk->next);
+    }
+    self->count = 0;
+    self->running = true;
+}
+
+bool gather_next(gather_t *self, struct gather_entry *out)
+{
+    struct ald_heap_node *first = self->running ? ald_heap_first(self->run) : NULL;
+    if (!first) {
+        self->running = false;
+        return false;
+    }
+    struct gather_chunk *chunk = (struct gather_chunk *)first;
+    *out = gather_entry_of(&chunk->row[chunk->at++]);
+    if (chunk->at == chunk->count) {
+        (void)ald_heap_pop(self->run);
+        free(chunk);
+        return true;
+    }
+    int64_t key = (int64_t)chunk->row[chunk->at].task;
+    if (key != first->key)
+        ald_heap_update(self->run, first, key);
+    return true;
+}
+
+bool gather_running(const gather_t *self)
+{
+    return self->running;
+}
