@@ -1,8 +1,8 @@
 /* keep.h - the tracker's upkeep of its store: reading everything back at start, the heartbeat row,
  * snapshots of what gateways sent, indexing, purging, the high-water mark. One thread, the loop's.
  *
- * Indexing never ends under load, so it is done a few milliseconds at a time. What is not indexed is
- * in memory, 16 bytes a row and up to 64 an ended task: a run of 200,000 rows and what gathers
+ * Indexing never ends under load, so it is done a few milliseconds at a time. What is not indexed
+ * is in memory, 16 bytes a row and up to 64 an ended task: a run of 200,000 rows and what gathers
  * meanwhile, some 15 MiB. Where the disk is too slow for that it may be several times as much; the
  * more there is, the more of the loop's time goes into indexing instead of callbacks.
  */

@@ -6,13 +6,14 @@
 
 #include "common/base/guard.h"
 #include "services/tracker/pending_rules.h"
+#include "services/tracker/shards.h"
 
 enum { PENDING_ACCOUNTS_MAX = 1024 };
 
 struct pending {
     struct pending_options options;
-    zhashx_t *by_id;  /* &task->id -> task */
-    zhashx_t *by_ref; /* task->ref -> task */
+    shards_t *by_id;  /* &task->id -> task */
+    shards_t *by_ref; /* task->ref -> task */
     ald_heap_t *due;
     struct pending_account *accounts;
     size_t account_count;
@@ -23,32 +24,13 @@ struct pending {
     uint64_t random;
 };
 
-static size_t pending_hash_id(const void *key)
-{
-    uint64_t id = *(const uint64_t *)key;
-    return (size_t)((id ^ (id >> 29)) * UINT64_C(0x9E3779B97F4A7C15) >> 8);
-}
-
-static int pending_compare_id(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 pending_t *pending_new(const struct pending_options *options)
 {
     pending_t *self = zmalloc(sizeof *self);
     self->options = *options;
     self->random = options->seed | 1;
-    self->by_id = zhashx_new();
-    zhashx_set_key_hasher(self->by_id, pending_hash_id);
-    zhashx_set_key_comparator(self->by_id, pending_compare_id);
-    zhashx_set_key_duplicator(self->by_id, NULL);
-    zhashx_set_key_destructor(self->by_id, NULL);
-    self->by_ref = zhashx_new();
-    zhashx_set_key_duplicator(self->by_ref, NULL);
-    zhashx_set_key_destructor(self->by_ref, NULL);
+    self->by_id = shards_new(SHARDS_NUMBERS);
+    self->by_ref = shards_new(SHARDS_TEXTS);
     self->due = ald_heap_new();
     self->accounts = calloc(PENDING_ACCOUNTS_MAX, sizeof *self->accounts);
     ALD_ASSERT(self->accounts);
@@ -61,16 +43,20 @@ static void pending_task_free(struct pending_task *task)
     free(task);
 }
 
+static void pending_free_each(void *context, void *item)
+{
+    (void)context;
+    pending_task_free(item);
+}
+
 void pending_destroy(pending_t **self_p)
 {
     pending_t *self = *self_p;
     if (!self)
         return;
-    struct pending_task *task = zhashx_first(self->by_id);
-    for (; task; task = zhashx_next(self->by_id))
-        pending_task_free(task);
-    zhashx_destroy(&self->by_ref);
-    zhashx_destroy(&self->by_id);
+    shards_each(self->by_id, pending_free_each, NULL);
+    shards_destroy(&self->by_ref);
+    shards_destroy(&self->by_id);
     ald_heap_destroy(&self->due);
     for (size_t i = 0; i < self->account_count; i++)
         budget_free(&self->accounts[i].budget);
@@ -215,7 +201,7 @@ static void pending_ref_set(struct pending_task *task, const char *provider_id)
 
 enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
 {
-    if (zhashx_lookup(self->by_id, &facts->id))
+    if (shards_lookup(self->by_id, &facts->id))
         return ALD_EXISTS;
     struct pending_task *task = zmalloc(sizeof *task);
     task->due.pos = SIZE_MAX;
@@ -228,11 +214,11 @@ enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
     task->give_up_at_ms = facts->made_ms + facts->give_up_after_ms;
     task->hinted_at_ms = INT64_MIN / 2;
     task->polled_at_ms = INT64_MIN / 2;
-    if (task->provider_id[0] != '\0' && zhashx_insert(self->by_ref, task->ref, task) != 0) {
+    if (task->provider_id[0] != '\0' && !shards_insert(self->by_ref, task->ref, task)) {
         pending_task_free(task);
         return ALD_EXISTS;
     }
-    ALD_ASSERT(zhashx_insert(self->by_id, &task->id, task) == 0);
+    ALD_ASSERT(shards_insert(self->by_id, &task->id, task));
     task->account->open++;
     task->account->seen = true;
     self->phase_count[PENDING_IDLE]++;
@@ -252,7 +238,7 @@ void pending_polls(pending_t *self, struct pending_task *task, uint32_t polls, u
 
 struct pending_task *pending_find(const pending_t *self, uint64_t id)
 {
-    return zhashx_lookup(self->by_id, &id);
+    return shards_lookup(self->by_id, &id);
 }
 
 struct pending_task *pending_find_ref(const pending_t *self, const char *provider,
@@ -262,7 +248,7 @@ struct pending_task *pending_find_ref(const pending_t *self, const char *provide
     int n = snprintf(ref, sizeof ref, "%s/%s", provider, provider_id);
     if (n < 0 || (size_t)n >= sizeof ref || provider_id[0] == '\0')
         return NULL;
-    return zhashx_lookup(self->by_ref, ref);
+    return shards_lookup(self->by_ref, ref);
 }
 
 /* It may be polled as it could not before. */
@@ -280,11 +266,11 @@ enum ald_rc pending_attach(pending_t *self, struct pending_task *task, const cha
     if (other)
         return other == task ? ALD_OK : ALD_EXISTS;
     if (task->provider_id[0] != '\0')
-        zhashx_delete(self->by_ref, task->ref);
+        shards_remove(self->by_ref, task->ref);
     else
         self->unattached--;
     pending_ref_set(task, provider_id);
-    ALD_ASSERT(zhashx_insert(self->by_ref, task->ref, task) == 0);
+    ALD_ASSERT(shards_insert(self->by_ref, task->ref, task));
     pending_askable(self, task, now_ms);
     return ALD_OK;
 }
@@ -334,10 +320,10 @@ void pending_end(pending_t *self, struct pending_task **task_p, int64_t now_ms)
     if (task->due.pos != SIZE_MAX)
         ald_heap_remove(self->due, &task->due);
     if (task->provider_id[0] != '\0')
-        zhashx_delete(self->by_ref, task->ref);
+        shards_remove(self->by_ref, task->ref);
     else
         self->unattached--;
-    zhashx_delete(self->by_id, &task->id);
+    shards_remove(self->by_id, &task->id);
     pending_step_out(self, task);
     self->phase_count[task->phase]--;
     task->account->open--;
@@ -433,19 +419,30 @@ void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms)
     pending_enqueue(self, task, task->use, now_ms);
 }
 
+struct pending_gone {
+    pending_t *pending;
+    uint64_t poller;
+    int64_t now_ms;
+};
+
+static void pending_gone_each(void *context, void *item)
+{
+    const struct pending_gone *gone = context;
+    struct pending_task *task = item;
+    if (task->phase == PENDING_LEASED && task->poller == gone->poller)
+        pending_return(gone->pending, task, gone->now_ms); /* changes the task, not the table */
+}
+
 void pending_poller_gone(pending_t *self, uint64_t poller, int64_t now_ms)
 {
-    if (self->phase_count[PENDING_LEASED] == 0)
-        return;
-    struct pending_task *task = zhashx_first(self->by_id);
-    for (; task; task = zhashx_next(self->by_id))
-        if (task->phase == PENDING_LEASED && task->poller == poller)
-            pending_return(self, task, now_ms); /* changes the task, not the table */
+    struct pending_gone gone = {.pending = self, .poller = poller, .now_ms = now_ms};
+    if (self->phase_count[PENDING_LEASED] > 0)
+        shards_each(self->by_id, pending_gone_each, &gone);
 }
 
 size_t pending_count(const pending_t *self)
 {
-    return zhashx_size(self->by_id);
+    return shards_count(self->by_id);
 }
 
 size_t pending_count_phase(const pending_t *self, enum pending_phase phase)

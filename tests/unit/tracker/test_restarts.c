@@ -188,6 +188,71 @@ static void test_repeats_of_what_came_late(void **state)
     assert_int_equal(stage_book(stage, BOOK_RECEIVED), 2);
 }
 
+/* Four tasks, two of which end before a run of the index begins; of these, some rows are indexed
+ * when the third ends. Whether the tracker dies then or goes on, it knows which have ended. */
+static void index_scene(struct stage *stage, size_t rows, bool die)
+{
+    static const char *const ids[] = {"1", "2", "3", "4"};
+    uint64_t task[4];
+    char query[64];
+    for (size_t i = 0; i < 4; i++)
+        task[i] = stage_register(stage, "two", ids[i]);
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(query, sizeof query, "id=%s&code=abc", ids[i]);
+        take(stage, task[i], query, "applied");
+        if (i != 1)
+            continue;
+        vault_index_begin(&stage->tracker.vault);
+        tail_turn(stage->tracker.tail);
+        assert_false(vault_index_step(&stage->tracker.vault, rows, task[2]));
+    }
+    if (die)
+        stage_restart(stage, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(query, sizeof query, "id=%s&code=abc", ids[i]);
+        take(stage, task[i], query, "duplicate");
+        (void)snprintf(query, sizeof query, "id=%s&code=other", ids[i]);
+        take(stage, task[i], query, "dead");
+    }
+    assert_string_equal(stage_state(stage, task[3]), "open");
+    stage_pass(1000);
+    stage->tracker.turned_ms += 1000;
+    keep_tick(&stage->tracker, true); /* goes on with the run, or begins another */
+    stage_pass(1000);
+    stage->tracker.turned_ms += 1000;
+    keep_tick(&stage->tracker, true);
+    assert_int_equal(vault_unindexed(&stage->tracker.vault), 0);
+    assert_int_equal(tail_count(stage->tracker.tail), 0);
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(query, sizeof query, "id=%s&code=abc", ids[i]);
+        take(stage, task[i], query, "duplicate");
+    }
+    take(stage, task[3], "id=4&code=abc", "applied");
+    for (size_t i = 0; i < 4; i++) {
+        (void)snprintf(query, sizeof query, "id=%s&code=abc", ids[i]);
+        take(stage, task[i], query, "duplicate");
+        assert_string_equal(stage_state(stage, task[i]), "done callback");
+    }
+}
+
+static void test_while_indexing(void **state)
+{
+    for (size_t rows = 0; rows < 4; rows++) {
+        index_scene(*state, rows, false);
+        assert_int_equal(stage_teardown(state), 0);
+        assert_int_equal(stage_setup(state), 0);
+    }
+}
+
+static void test_killed_while_indexing(void **state)
+{
+    for (size_t rows = 0; rows < 4; rows++) {
+        index_scene(*state, rows, true);
+        assert_int_equal(stage_teardown(state), 0);
+        assert_int_equal(stage_setup(state), 0);
+    }
+}
+
 /* A tracker that is never idle still deletes what is old. */
 static void test_purging_under_load(void **state)
 {
@@ -217,6 +282,8 @@ int main(void)
         ON_STAGE(test_a_store_without_its_mark),
         ON_STAGE(test_repeats_of_what_was_purged),
         ON_STAGE(test_repeats_of_what_came_late),
+        ON_STAGE(test_while_indexing),
+        ON_STAGE(test_killed_while_indexing),
         ON_STAGE(test_purging_under_load),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
