@@ -174,9 +174,9 @@ void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context);
 
 /* Begin a run of the index: it takes the rows that there are now. Between transactions. */
 void vault_index_begin(struct vault *self);
-/* Index so many more of them, in the order of tasks, in a transaction of its
- * own. The last one tells that the run is through; after a kill before it, a new run begins with
- * the same rows. lowest_open: no task below it is open. True: the run is through. */
+/* Index so many more of them, in the order of tasks, in a transaction of its own. The last step
+ * tells that the run is through; after a kill before it, a new run begins with the same rows.
+ * lowest_open: no task below it is open. True: the run is through. */
 bool vault_index_step(struct vault *self, size_t rows, uint64_t lowest_open);
 bool vault_index_running(const struct vault *self);
 /* Rows that no finished run has indexed. */
