@@ -123,6 +123,11 @@ bool ald_profile_address_ok(const struct ald_profile *profile, enum ald_stage st
            ald_ruled_address_ok(profile->ruled, stage, beside, url);
 }
 
+int64_t ald_profile_submit_within(const struct ald_profile *profile)
+{
+    return profile->ruled != NULL ? profile->ruled->submit_within_ms : 0;
+}
+
 /* The one request of a family. */
 static enum ald_rc profile_family_request(const struct ald_profile *profile,
                                           const struct ald_request_in *in, struct ald_request *out)

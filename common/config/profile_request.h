@@ -3,7 +3,19 @@
 #ifndef ALD_CONFIG_PROFILE_REQUEST_H
 #define ALD_CONFIG_PROFILE_REQUEST_H
 
+#include "common/config/extract.h"
 #include "common/config/profile.h"
+
+/* What a caller gives to be submitted: the members of a JSON object. Borrowed from its text. */
+struct ald_given {
+    struct ald_json params; /* an object; NONE = without any */
+    struct ald_json files; /* an object of {"content": base64, "name": ..., "type": ...}; or NONE */
+};
+
+/* Read `{"params": {...}, "files": {...}}`. ALD_MALFORMED: it is no such JSON; *why is a sentence.
+ */
+ALD_NODISCARD enum ald_rc ald_given_read(struct ald_span text, struct ald_given *out,
+                                         const char **why);
 
 /* What a request is filled in with. NULL is absent. */
 struct ald_request_in {
@@ -14,6 +26,7 @@ struct ald_request_in {
     const char *callback_url;                          /* ours */
     const char *(*param)(void *arg, const char *name); /* of the caller; may answer NULL */
     void *arg;
+    const struct ald_given *given; /* with ALD_STAGE_SUBMIT: what the caller wants submitted */
 };
 
 /* A request, ready to be sent. */
@@ -42,6 +55,9 @@ ALD_NODISCARD enum ald_rc ald_profile_request(const struct ald_profile *profile,
  * known to be right; NULL: then no address is. */
 bool ald_profile_address_ok(const struct ald_profile *profile, enum ald_stage stage,
                             const char *beside, const char *url);
+
+/* How long a task may wait to be submitted. */
+int64_t ald_profile_submit_within(const struct ald_profile *profile);
 
 /* Does the profile have a request for this stage? */
 bool ald_profile_asks(const struct ald_profile *profile, enum ald_stage stage);

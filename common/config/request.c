@@ -6,6 +6,7 @@
 
 #include "common/base/codec.h"
 #include "common/base/text.h"
+#include "common/config/request_inside.h"
 
 enum { REQUEST_TEXT_MAX = 64 << 10 };
 
@@ -82,8 +83,8 @@ static const char *request_text(const struct ald_piece *piece, const struct ald_
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-static enum ald_rc request_plain(const struct ald_template *self, const struct ald_request_in *in,
-                                 struct ald_buf *out)
+enum ald_rc request_plain(const struct ald_template *self, const struct ald_request_in *in,
+                          struct ald_buf *out)
 {
     for (unsigned i = 0; i < self->count; i++) {
         const char *text = request_text(&self->pieces[i], in);
@@ -133,8 +134,8 @@ static enum ald_rc request_url_piece(const struct ald_piece *piece, bool first, 
     return ALD_OK;
 }
 
-static enum ald_rc request_url(const struct ald_template *url, const struct ald_request_in *in,
-                               struct ald_buf *out)
+enum ald_rc request_url(const struct ald_template *url, const struct ald_request_in *in,
+                        struct ald_buf *out)
 {
     for (unsigned i = 0; i < url->count; i++) {
         const char *text = request_text(&url->pieces[i], in);
@@ -147,8 +148,8 @@ static enum ald_rc request_url(const struct ald_template *url, const struct ald_
     return ald_buf_ok(out) ? ALD_OK : ALD_TOOBIG;
 }
 
-static enum ald_rc request_headers(const struct ald_request_form *form,
-                                   const struct ald_request_in *in, struct ald_buf *out)
+enum ald_rc request_headers(const struct ald_request_form *form, const struct ald_request_in *in,
+                            struct ald_buf *out)
 {
     for (unsigned i = 0; i < form->header_count; i++) {
         ald_buf_put_str(out, form->headers[i].name);
@@ -166,8 +167,8 @@ static enum ald_rc request_headers(const struct ald_request_form *form,
 }
 
 /* name=value&name=value, behind what is there already. */
-static enum ald_rc request_pairs(const struct ald_param *params, const struct ald_request_in *in,
-                                 char before, struct ald_buf *out)
+enum ald_rc request_pairs(const struct ald_param *params, const struct ald_request_in *in,
+                          char before, struct ald_buf *out)
 {
     struct ald_buf text;
     ald_buf_init(&text, REQUEST_TEXT_MAX);
@@ -186,7 +187,7 @@ static enum ald_rc request_pairs(const struct ald_param *params, const struct al
     return rc != ALD_OK || ald_buf_ok(out) ? rc : ALD_TOOBIG;
 }
 
-static void request_json_text(struct ald_span text, struct ald_buf *out)
+void request_json_text(struct ald_span text, struct ald_buf *out)
 {
     ald_buf_put_byte(out, '"');
     for (size_t i = 0; i < text.len; i++) {
@@ -210,6 +211,9 @@ static bool request_number(struct ald_span text)
     return good;
 }
 
+static enum ald_rc request_json(const struct ald_param *params, bool map,
+                                const struct ald_request_in *in, struct ald_buf *out);
+
 static enum ald_rc request_json_scalar(const struct ald_param *param,
                                        const struct ald_request_in *in, struct ald_buf *out)
 {
@@ -228,15 +232,14 @@ static enum ald_rc request_json_scalar(const struct ald_param *param,
     return rc;
 }
 
-/* Bounded: the compiler of parameters bounds their depth. */
-static enum ald_rc request_json(const struct ald_param *params, bool map,
-                                const struct ald_request_in *in, struct ald_buf *out)
+enum ald_rc request_json_members(const struct ald_param *params, bool map,
+                                 const struct ald_request_in *in, bool *more, struct ald_buf *out)
 {
     enum ald_rc rc = ALD_OK;
-    ald_buf_put_byte(out, map ? '{' : '[');
-    for (bool first = true; params != NULL && rc == ALD_OK; params = params->next, first = false) {
-        if (!first)
+    for (; params != NULL && rc == ALD_OK; params = params->next) {
+        if (*more)
             ald_buf_put_byte(out, ',');
+        *more = true;
         if (map) {
             request_json_text(ald_span_str(params->key), out);
             ald_buf_put_byte(out, ':');
@@ -246,12 +249,22 @@ static enum ald_rc request_json(const struct ald_param *params, bool map,
         else
             rc = request_json_scalar(params, in, out);
     }
+    return rc != ALD_OK || ald_buf_ok(out) ? rc : ALD_TOOBIG;
+}
+
+/* Bounded: the compiler of parameters bounds their depth. */
+static enum ald_rc request_json(const struct ald_param *params, bool map,
+                                const struct ald_request_in *in, struct ald_buf *out)
+{
+    bool more = false;
+    ald_buf_put_byte(out, map ? '{' : '[');
+    enum ald_rc rc = request_json_members(params, map, in, &more, out);
     ald_buf_put_byte(out, map ? '}' : ']');
     return rc != ALD_OK || ald_buf_ok(out) ? rc : ALD_TOOBIG;
 }
 
-static enum ald_rc request_parts(const struct ald_param *params, const char *boundary,
-                                 const struct ald_request_in *in, struct ald_buf *out)
+enum ald_rc request_parts(const struct ald_param *params, const char *boundary,
+                          const struct ald_request_in *in, struct ald_buf *out)
 {
     enum ald_rc rc = ALD_OK;
     for (; params != NULL && rc == ALD_OK; params = params->next) {
@@ -262,8 +275,25 @@ static enum ald_rc request_parts(const struct ald_param *params, const char *bou
         rc = request_plain(&params->text, in, out);
         ald_buf_put_str(out, "\r\n");
     }
-    ald_buf_printf(out, "--%s--\r\n", boundary);
     return rc != ALD_OK || ald_buf_ok(out) ? rc : ALD_TOOBIG;
+}
+
+bool request_boundary(unsigned n, char out[REQUEST_BOUNDARY_MAX])
+{
+    (void)snprintf(out, REQUEST_BOUNDARY_MAX, "aldaba-part-%u-of-a-form", n);
+    return n < 1000;
+}
+
+bool request_bounds(struct ald_span body, const char *boundary, size_t count)
+{
+    size_t seen = 0;
+    const uint8_t *at = body.data;
+    const uint8_t *end = at + body.len;
+    while ((at = memmem(at, (size_t)(end - at), boundary, strlen(boundary))) != NULL) {
+        seen++;
+        at++;
+    }
+    return seen == count;
 }
 
 /* A boundary that none of the values holds: it is tried until there are just those we wrote. */
@@ -271,26 +301,19 @@ static enum ald_rc request_multipart(const struct ald_param *params,
                                      const struct ald_request_in *in, struct ald_request *out)
 {
     size_t count = 1;
+    char boundary[REQUEST_BOUNDARY_MAX];
     for (const struct ald_param *param = params; param != NULL; param = param->next)
         count++;
-    for (unsigned n = 0; n < 1000; n++) {
-        char boundary[40];
-        (void)snprintf(boundary, sizeof boundary, "aldaba-part-%u-of-a-form", n);
+    for (unsigned n = 0; request_boundary(n, boundary); n++) {
         ald_buf_reset(&out->body);
         enum ald_rc rc = request_parts(params, boundary, in, &out->body);
         if (rc != ALD_OK)
             return rc;
-        size_t seen = 0;
-        const uint8_t *at = out->body.data;
-        const uint8_t *end = at + out->body.len;
-        while ((at = memmem(at, (size_t)(end - at), boundary, strlen(boundary))) != NULL) {
-            seen++;
-            at++;
-        }
+        ald_buf_printf(&out->body, "--%s--\r\n", boundary);
         (void)snprintf(out->content_type, sizeof out->content_type,
                        "multipart/form-data; boundary=%s", boundary);
-        if (seen == count)
-            return ALD_OK;
+        if (request_bounds(ald_buf_span(&out->body), boundary, count))
+            return ald_buf_ok(&out->body) ? ALD_OK : ALD_TOOBIG;
     }
     return ALD_INVALID;
 }

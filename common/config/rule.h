@@ -69,6 +69,10 @@ struct ald_rules {
 /* Compile a list of rules. What is wrong was said. */
 void ald_rules_load(struct ald_load *load, const struct ald_node *list, struct ald_rules *out);
 
+/* Compile a list of conditions, any of which says that a submission was not taken: each a rule of
+ * its own. What is wrong was said. */
+void ald_refusals_load(struct ald_load *load, const struct ald_node *list, struct ald_rules *out);
+
 /* Compile a pattern. NULL: said why. Lives as long as the arena. */
 const regex_t *ald_regex_load(struct ald_load *load, const struct ald_node *node);
 

@@ -277,3 +277,23 @@ void ald_rules_load(struct ald_load *load, const struct ald_node *list, struct a
     for (const struct ald_node *node = list->first; node != NULL; node = node->next)
         rule_load(load, node, &out->list[out->count++]);
 }
+
+void ald_refusals_load(struct ald_load *load, const struct ald_node *list, struct ald_rules *out)
+{
+    *out = (struct ald_rules){0};
+    if (ald_load_none(list))
+        return;
+    if (list->kind != ALD_NODE_LIST || list->count > ALD_RULES_MAX) {
+        ald_errors_add(load->errors, list, "not_taken must be a list of at most %d conditions.",
+                       ALD_RULES_MAX);
+        return;
+    }
+    out->list = ald_arena_take(load->arena, (list->count + 1) * sizeof *out->list);
+    for (const struct ald_node *node = list->first; node != NULL; node = node->next) {
+        struct ald_rule *rule = &out->list[out->count++];
+        *rule = (struct ald_rule){.then = ALD_THEN_CODE, .cls = ALD_CLASS_TRANSIENT};
+        rule->conds = ald_arena_take(load->arena, sizeof *rule->conds);
+        rule->cond_count = 1;
+        rule_cond_load(load, node, &rule->conds[0]);
+    }
+}

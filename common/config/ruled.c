@@ -1,4 +1,5 @@
 #include "common/config/ruled.h"
+#include "common/config/request_submit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -268,7 +269,12 @@ void ald_ruled_judge(const struct ald_profile *profile, enum ald_stage stage,
         ruled_forget(&self);
         return;
     }
-    if (rule == NULL) {
+    bool not_taken = rule == NULL && stage == ALD_STAGE_SUBMIT &&
+                     ald_rules_match(&self.rules->not_taken, &self.said, scratch) != NULL;
+    if (not_taken) {
+        ruled_say(&self, ALD_THEN_CODE, "not_taken");
+        out->cls = ALD_CLASS_TRANSIENT;
+    } else if (rule == NULL) {
         ruled_fall_through(&self);
         if (callback)
             ruled_take_id(&self, &self.rules->callback_id);
@@ -324,5 +330,7 @@ enum ald_rc ald_ruled_request(const struct ald_profile *profile, const struct al
     if (!ruled_host_ok(self, in->stage, filled.poll_url) ||
         !ruled_host_ok(self, in->stage, filled.result_url))
         return ALD_INVALID;
-    return ald_request_fill(&self->stage[in->stage].request, &filled, out);
+    const struct ald_request_form *form = &self->stage[in->stage].request;
+    return in->stage == ALD_STAGE_SUBMIT ? ald_request_submit(self, &filled, out)
+                                         : ald_request_fill(form, &filled, out);
 }

@@ -47,6 +47,8 @@ struct ald_ruled {
     const char *header[ALD_CALLBACK_HEADERS_MAX];
     enum ald_callback_in callback_in; /* where a submission says our address */
     const char *callback_name;
+    struct ald_rules not_taken; /* answers that say so, though no rule knows them */
+    int64_t submit_within_ms;
     bool first_retry_after; /* the provider's Retry-After goes before the schedule */
     bool every_retry_after;
     bool resubmit; /* what cannot be polled and is late: submit it again; else alert */

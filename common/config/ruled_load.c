@@ -8,6 +8,8 @@
 #include "common/config/ruled.h"
 #include "common/config/setting.h"
 
+enum { RULED_WITHIN_MS = 24 * 3600 * 1000 };
+
 static const char *const RULED_STAGES[ALD_STAGES] = {"submit", "poll", "callback", "fetch"};
 
 /* A compiling under way. */
@@ -149,12 +151,17 @@ static void ruled_load_stage(struct ruled_load *self, enum ald_stage stage)
 
 static void ruled_load_submit(struct ruled_load *self)
 {
-    static const char *const keys[] = {"request", "params", "callback_param", "rules", NULL};
+    static const char *const keys[] = {"request", "params", "callback_param", "rules", "not_taken",
+                                       "within",  NULL};
     static const char *const places[] = {"body", "query", "header", NULL};
     static const char *const param[] = {"in", "name", NULL};
     const struct ald_node *submit = ald_node_find(self->profile, "submit");
+    self->out->submit_within_ms = RULED_WITHIN_MS;
     if (ald_load_none(submit) || !ald_load_keys(&self->load, submit, "submit", keys))
         return;
+    self->out->submit_within_ms =
+        ald_load_duration(&self->load, ald_node_find(submit, "within"), RULED_WITHIN_MS);
+    ald_refusals_load(&self->load, ald_node_find(submit, "not_taken"), &self->out->not_taken);
     const struct ald_node *node = ald_node_find(submit, "callback_param");
     if (ald_load_none(node) || !ald_load_keys(&self->load, node, "callback_param", param))
         return;
