@@ -132,6 +132,25 @@ static const struct ald_field lease_fields[] = {
 };
 const struct ald_schema MSG_LEASE = SCHEMA("lease", 1, msg_lease, lease_fields);
 
+static const struct ald_field submit_fields[] = {
+    U64(msg_submit, lease, REQUIRED),
+    ID(msg_submit, task, REQUIRED),
+    U64(msg_submit, attempt, REQUIRED),
+    TEXT(msg_submit, provider, REQUIRED),
+    I64(msg_submit, lease_ms, REQUIRED),
+    TEXT(msg_submit, callback_url, OPTIONAL),
+    SPAN(msg_submit, submission, FIELD_SUBMISSION_MAX, OPTIONAL),
+};
+const struct ald_schema MSG_SUBMIT = SCHEMA("submit", 1, msg_submit, submit_fields);
+
+static const struct ald_field started_fields[] = {
+    U64(msg_started, num, REQUIRED),
+    U64(msg_started, lease, REQUIRED),
+    ID(msg_started, task, REQUIRED),
+    U64(msg_started, attempt, REQUIRED),
+};
+const struct ald_schema MSG_STARTED = SCHEMA("started", 1, msg_started, started_fields);
+
 static const struct ald_field outcome_fields[] = {
     U64(msg_outcome, num, REQUIRED),
     U64(msg_outcome, lease, REQUIRED),
@@ -155,6 +174,9 @@ static const struct ald_field outcome_fields[] = {
     I64(msg_outcome, at_ms, REQUIRED),
     SPAN(msg_outcome, poll_url, ALD_URL_MAX, OPTIONAL),
     SPAN(msg_outcome, result_url, ALD_URL_MAX, OPTIONAL),
+    U64(msg_outcome, attempt, OPTIONAL),
+    TEXT(msg_outcome, provider_id, OPTIONAL),
+    TEXT(msg_outcome, detail, OPTIONAL),
 };
 const struct ald_schema MSG_OUTCOME = SCHEMA("outcome", 1, msg_outcome, outcome_fields);
 
@@ -191,5 +213,7 @@ const struct ald_schema *const ALD_SCHEMAS[] = {
     &MSG_BLOB,        &MSG_PROVIDERS,
     &MSG_PROVIDER_PAUSE, &MSG_PROVIDER_RESUME,
     &MSG_PROVIDER_VIEW, &MSG_BUDGET,
+    &MSG_SUBMIT,      &MSG_STARTED,
+    &MSG_WITHDRAW,
     NULL,
 };

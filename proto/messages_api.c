@@ -18,8 +18,18 @@ static const struct ald_field register_fields[] = {
     TEXT(msg_register, poll_url, OPTIONAL),
     TEXT(msg_register, result_url, OPTIONAL),
     SPAN(msg_register, params, FIELD_BLOB_MAX, OPTIONAL),
+    SPAN(msg_register, submission, FIELD_SUBMISSION_MAX, OPTIONAL),
+    TEXT(msg_register, base, OPTIONAL),
+    TEXT(msg_register, ticket, OPTIONAL),
+    I64(msg_register, submit_within_ms, OPTIONAL),
 };
 const struct ald_schema MSG_REGISTER = SCHEMA("register", 1, msg_register, register_fields);
+
+static const struct ald_field withdraw_fields[] = {
+    U64(msg_withdraw, req, REQUIRED),
+    TEXT(msg_withdraw, ticket, REQUIRED),
+};
+const struct ald_schema MSG_WITHDRAW = SCHEMA("withdraw", 1, msg_withdraw, withdraw_fields);
 
 static const struct ald_field attach_fields[] = {
     U64(msg_attach, req, REQUIRED),

@@ -37,7 +37,29 @@ struct msg_lease {
     struct ald_span params;     /* a JSON object: those that the profile's polls name */
 };
 
-/* poller -> tracker: what a poll said (an item of a batch). A fact: applied however late. */
+/* In the place of a lease: the right to ask whether this task may be submitted. */
+struct msg_submit {
+    uint64_t lease;
+    uint64_t task;
+    uint64_t attempt; /* from 1 on */
+    char provider[ALD_PROVIDER_MAX];
+    int64_t lease_ms;
+    char callback_url[ALD_CALLBACK_URL_MAX];
+    struct ald_span submission; /* as in register */
+};
+
+/* poller -> tracker: about to submit (an item of a batch). Nothing is sent to the provider before
+ * its ack says `applied`: then it is on disk that the provider may have the task. Any other
+ * disposition: the right to submit is gone. */
+struct msg_started {
+    uint64_t num;
+    uint64_t lease;
+    uint64_t task;
+    uint64_t attempt;
+};
+
+/* poller -> tracker: what a poll or a submission said (an item of a batch). A fact: applied however
+ * late. */
 struct msg_outcome {
     uint64_t num;
     uint64_t lease;
@@ -59,13 +81,18 @@ struct msg_outcome {
     struct ald_span evidence; /* first bytes of the answer */
     int64_t took_ms;
     int64_t at_ms;
-    struct ald_span poll_url;   /* where to ask from now on, as the provider says */
-    struct ald_span result_url; /* the same of the result */
+    struct ald_span poll_url;              /* where to ask from now on, as the provider says */
+    struct ald_span result_url;            /* the same of the result */
+    uint64_t attempt;                      /* of a submission; 0 = a poll */
+    char provider_id[ALD_PROVIDER_ID_MAX]; /* with then accepted or done_at_submit */
+    char detail[ALD_TEXT_MAX];             /* what the provider says beside the code */
 };
 
 extern const struct ald_schema MSG_READY;   /* ready */
 extern const struct ald_schema MSG_LEASES;  /* leases */
 extern const struct ald_schema MSG_LEASE;   /* lease */
+extern const struct ald_schema MSG_SUBMIT;  /* submit */
+extern const struct ald_schema MSG_STARTED; /* started */
 extern const struct ald_schema MSG_OUTCOME; /* outcome */
 
 #endif

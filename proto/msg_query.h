@@ -13,7 +13,8 @@
 #include "proto/msg_limits.h"
 #include "proto/wire.h"
 
-/* Register (provider_id given) or reserve (provider_id empty) a task. */
+/* Register (provider_id given), reserve (provider_id empty) or submit (with a submission) a task.
+ */
 struct msg_register {
     uint64_t req; /* echoed in the answer */
     char provider[ALD_PROVIDER_MAX];
@@ -26,6 +27,17 @@ struct msg_register {
     char poll_url[ALD_URL_MAX];   /* where the provider said to ask; "" = nowhere */
     char result_url[ALD_URL_MAX]; /* the same of the result */
     struct ald_span params;       /* a JSON object of what polls may need; empty = none */
+    struct ald_span submission;   /* JSON: {"params": {...}, "files": {...}}; empty = not by us */
+    char base[ALD_BASE_MAX];      /* of the callback URL, where providers reach the gateways */
+    char ticket[ALD_ULID_MAX];    /* names this request to withdraw it */
+    int64_t submit_within_ms;     /* 0 = the profile's */
+};
+
+/* Nobody waits for the answer to this registration any more: if the provider has not been asked,
+ * it need not be. rc: ok, the task is cancelled; exists, too late; notfound, it never came. */
+struct msg_withdraw {
+    uint64_t req;
+    char ticket[ALD_ULID_MAX];
 };
 
 struct msg_attach {
@@ -129,6 +141,8 @@ struct msg_figure {
 };
 
 extern const struct ald_schema MSG_REGISTER;  /* register */
+extern const struct ald_schema MSG_WITHDRAW;  /* withdraw */
+extern const struct ald_schema MSG_WITHDRAW;  /* withdraw */
 extern const struct ald_schema MSG_ATTACH;    /* attach */
 extern const struct ald_schema MSG_CANCEL;    /* cancel */
 extern const struct ald_schema MSG_GET;       /* get */

@@ -33,8 +33,9 @@ static const char *const reasons[ALD_REASON_COUNT] = {
 };
 
 static const char *const sources[ALD_SOURCE_COUNT] = {
-    [ALD_SOURCE_CALLBACK] = "callback", [ALD_SOURCE_LATE] = "late",     [ALD_SOURCE_POLL] = "poll",
-    [ALD_SOURCE_REPLAY] = "replay",     [ALD_SOURCE_MANUAL] = "manual",
+    [ALD_SOURCE_CALLBACK] = "callback", [ALD_SOURCE_LATE] = "late",
+    [ALD_SOURCE_POLL] = "poll",         [ALD_SOURCE_REPLAY] = "replay",
+    [ALD_SOURCE_MANUAL] = "manual",     [ALD_SOURCE_SUBMIT] = "submit",
 };
 
 static const char *const proofs[ALD_PROOF_COUNT] = {

@@ -59,6 +59,7 @@ enum ald_source {
     ALD_SOURCE_POLL,
     ALD_SOURCE_REPLAY, /* a callback that lay in the dead letter queue */
     ALD_SOURCE_MANUAL, /* a person, or the tracker's own verdict (expired, cancelled) */
+    ALD_SOURCE_SUBMIT, /* the answer to its submission, or that it was never submitted */
     ALD_SOURCE_COUNT
 };
 

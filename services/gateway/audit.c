@@ -74,7 +74,7 @@ static void audit_tasks(struct audit *self)
 {
     static const char *const ends[] = {"done", "failed", "lost", "expired", "cancelled"};
     static const char *const live[] = {"accepted", "submitting", "pending", "polling"};
-    static const char *const sources[] = {"callback", "late", "poll", "replay", "manual"};
+    static const char *const sources[] = {"callback", "late", "poll", "replay", "manual", "submit"};
     static const char *const callbacks[] = {"callback", "late", "replay", "manual"};
     static const char *const ours[] = {"expired", "cancelled"}; /* the manual ones that are not */
     int64_t ended = audit_sum(self, "tasks", ends, ALD_COUNT(ends));

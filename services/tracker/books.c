@@ -40,6 +40,7 @@ static const char *const BOOK_NAMES[BOOK_COUNT] = {
     [BOOK_SOURCE + ALD_SOURCE_POLL] = "results.poll",
     [BOOK_SOURCE + ALD_SOURCE_REPLAY] = "results.replay",
     [BOOK_SOURCE + ALD_SOURCE_MANUAL] = "results.manual",
+    [BOOK_SOURCE + ALD_SOURCE_SUBMIT] = "results.submit",
     [BOOK_TASKS_PURGED] = "tasks.purged",
     [BOOK_LETTERS_MADE] = "letters.made",
     [BOOK_LETTERS_RESOLVED] = "letters.resolved",
@@ -59,6 +60,7 @@ static const char *const BOOK_NAMES[BOOK_COUNT] = {
     [BOOK_SOURCE_PURGED + ALD_SOURCE_POLL] = "purged.poll",
     [BOOK_SOURCE_PURGED + ALD_SOURCE_REPLAY] = "purged.replay",
     [BOOK_SOURCE_PURGED + ALD_SOURCE_MANUAL] = "purged.manual",
+    [BOOK_SOURCE_PURGED + ALD_SOURCE_SUBMIT] = "purged.submit",
     [BOOK_MOVED] = "moved.arrivals",
 };
 

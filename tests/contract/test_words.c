@@ -66,8 +66,8 @@ static void test_reasons(void **state)
 static void test_sources_and_proofs(void **state)
 {
     (void)state;
-    static const char *const sources[ALD_SOURCE_COUNT] = {"callback", "late", "poll", "replay",
-                                                          "manual"};
+    static const char *const sources[ALD_SOURCE_COUNT] = {"callback", "late",   "poll",
+                                                          "replay",   "manual", "submit"};
     static const char *const proofs[ALD_PROOF_COUNT] = {"none", "id", "token", "auth"};
     for (int i = 0; i < ALD_SOURCE_COUNT; i++) {
         enum ald_source found = ALD_SOURCE_COUNT;
