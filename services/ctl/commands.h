@@ -9,6 +9,8 @@ typedef int command_fn(struct ctl *ctl, const struct args *args);
 
 /* tasks.c */
 command_fn task_submit, task_reserve, task_register, task_attach, task_show, task_list, task_cancel;
+/* submit.c: the words of `submit` as the body of its request. False: said why. body takes 1 MiB. */
+bool submit_body(const struct args *args, struct ald_buf *body);
 /* feed.c */
 command_fn feed_tail;
 /* desk.c */

@@ -13,7 +13,8 @@ enum {
     TASK_REST_MS = 1000,
     TASK_PAGE = 500,
     TASK_LIMIT = 50,
-    TASK_BODY_MAX = 64 << 10
+    TASK_BODY_MAX = 64 << 10,
+    TASK_SUBMIT_MAX = 1 << 20
 };
 
 static const char *const TASK_STATES_ENDED[] = {"done", "failed", "lost", "expired", "cancelled"};
@@ -175,16 +176,6 @@ int task_show(struct ctl *ctl, const struct args *args)
 
 /* ---- making ---- */
 
-int task_submit(struct ctl *ctl, const struct args *args)
-{
-    (void)ctl;
-    (void)args;
-    ctl_say(
-        "Submitting through aldaba is not in this version. Use 'aldaba reserve PROVIDER', give "
-        "its callback URL to the provider when you submit, then 'aldaba attach TASK PROVIDER_ID'.");
-    return CTL_FAILED;
-}
-
 static void task_made(struct ctl *ctl, struct ald_json task, const struct args *args)
 {
     char id[32];
@@ -213,6 +204,28 @@ int task_register(struct ctl *ctl, const struct args *args)
     struct ald_json task;
     char id[32];
     int code = task_post(ctl, "/v1/tasks", pairs, ALD_COUNT(pairs), &task);
+    if (code == CTL_OK && args_has(args, ARG_WAIT))
+        code = task_until_ended(ctl, pick_word(task, "/id", id, sizeof id), &task);
+    if (code == CTL_OK)
+        task_made(ctl, task, args);
+    return code;
+}
+
+int task_submit(struct ctl *ctl, const struct args *args)
+{
+    struct ald_buf body;
+    struct ald_json task;
+    char id[32];
+    ald_buf_init(&body, TASK_SUBMIT_MAX);
+    int code = submit_body(args, &body) ? CTL_OK : CTL_USAGE;
+    struct api_request request = {.method = "POST",
+                                  .path = "/v1/tasks",
+                                  .body = ald_buf_str(&body),
+                                  .key = args->text[ARG_KEY],
+                                  .timeout_ms = TASK_ASK_MS};
+    if (code == CTL_OK)
+        code = ctl_ask(ctl, &request, &task);
+    ald_buf_free(&body);
     if (code == CTL_OK && args_has(args, ARG_WAIT))
         code = task_until_ended(ctl, pick_word(task, "/id", id, sizeof id), &task);
     if (code == CTL_OK)

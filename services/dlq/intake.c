@@ -5,6 +5,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "services/dlq/browse.h"
 
 /* The number of a letter that does not decode as a whole: unknown keys are skipped. */
 static const struct ald_field intake_number_fields[] = {
@@ -17,8 +18,9 @@ static const struct ald_field intake_number_fields[] = {
 
 enum ald_rc intake_number(struct ald_span item, struct msg_ack *ack)
 {
-    const struct ald_schema schema = {.kind = MSG_LETTER.kind,
-                                      .version = MSG_LETTER.version,
+    const struct ald_schema *of = ald_wire_is(&MSG_CLOSING, item) ? &MSG_CLOSING : &MSG_LETTER;
+    const struct ald_schema schema = {.kind = of->kind,
+                                      .version = of->version,
                                       .size = sizeof *ack,
                                       .fields = intake_number_fields,
                                       .count = ALD_COUNT(intake_number_fields)};
@@ -78,11 +80,40 @@ static enum ald_rc intake_keep(const struct intake *self, const struct msg_lette
     return undone == ALD_OK ? rc : undone;
 }
 
+/* The tracker closed a letter by itself: its answer came. One that is not here was closed, and
+ * purged, before: they come in their order. */
+static enum ald_rc intake_close(const struct intake *self, struct ald_span item,
+                                struct msg_ack *ack)
+{
+    struct msg_closing closing;
+    struct shelf_row row;
+    enum ald_rc rc = ald_wire_decode(&MSG_CLOSING, &closing, item);
+    if (rc != ALD_OK) {
+        if (intake_number(item, ack) != ALD_OK)
+            ack->num = 0;
+        intake_say(ack, ALD_DISP_REFUSED, ald_rc_name(rc));
+        return ALD_OK;
+    }
+    ack->num = closing.num;
+    intake_say(ack, ALD_DISP_APPLIED, "");
+    rc = browse_find(self->shelf, closing.letter, &row);
+    if (rc == ALD_NOTFOUND)
+        return ALD_OK;
+    bool dropped = strcmp(closing.state, ald_disposition_name(ALD_DISP_DROPPED)) == 0;
+    if (rc != ALD_OK || !letter_told(&row.letter, dropped, self->now_ms))
+        return rc;
+    ald_text_cut(row.outcome, sizeof row.outcome,
+                 ald_span_str(ald_disposition_name(dropped ? ALD_DISP_DROPPED : ALD_DISP_APPLIED)));
+    return shelf_update(self->shelf, &row);
+}
+
 enum ald_rc intake_take(const struct intake *self, struct ald_span item, struct msg_ack *ack)
 {
     struct msg_letter letter;
     struct shelf_row row = {0};
     *ack = (struct msg_ack){0};
+    if (ald_wire_is(&MSG_CLOSING, item))
+        return intake_close(self, item, ack);
     enum ald_rc rc = ald_wire_decode(&MSG_LETTER, &letter, item);
     if (rc != ALD_OK) {
         if (intake_number(item, ack) != ALD_OK)

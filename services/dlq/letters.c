@@ -165,6 +165,15 @@ enum letter_verdict letter_drop(struct letter *self, int64_t now_ms)
     return LETTER_YES;
 }
 
+bool letter_told(struct letter *self, bool dropped, int64_t now_ms)
+{
+    if (letter_closed(self->state))
+        return false;
+    self->pinned = 0;
+    letter_close(self, dropped ? LETTER_DROPPED : LETTER_RESOLVED, now_ms);
+    return true;
+}
+
 const char *letter_why(enum letter_verdict verdict, enum ald_reason reason)
 {
     switch (verdict) {

@@ -86,6 +86,9 @@ ALD_NODISCARD enum letter_verdict letter_replay(struct letter *self, bool believ
 /* Close the letter without effect; the tracker must be told. */
 ALD_NODISCARD enum letter_verdict letter_drop(struct letter *self, int64_t now_ms);
 
+/* The tracker has closed it, and says so. false: it was closed before; nothing changed. */
+bool letter_told(struct letter *self, bool dropped, int64_t now_ms);
+
 /* One sentence for a person on why a decision was not YES. */
 const char *letter_why(enum letter_verdict verdict, enum ald_reason reason);
 

@@ -13,15 +13,15 @@ struct json_out api_json(struct api_call *call)
     return json_out_begin(&call->worker->out);
 }
 
-void api_send(struct api_call *call, unsigned status)
+enum ald_rc api_send(struct api_call *call, unsigned status)
 {
     struct ald_buf *out = &call->worker->out;
     if (!ald_buf_ok(out)) {
         api_problem(call, 500, "The answer is too large; ask for less.");
-        return;
+        return ALD_TOOBIG;
     }
     ald_buf_put_byte(out, '\n');
-    (void)http_answer(call->exchange, status, API_JSON, ald_buf_span(out));
+    return http_answer(call->exchange, status, API_JSON, ald_buf_span(out));
 }
 
 static const char *api_title(unsigned status)
@@ -30,10 +30,9 @@ static const char *api_title(unsigned status)
         unsigned status;
         const char *title;
     } titles[] = {
-        {400, "Bad request"},   {403, "Forbidden"}, {404, "Not found"},
-        {409, "Conflict"},      {410, "Gone"},      {413, "Too large"},
-        {422, "Unprocessable"}, {500, "Failed"},    {501, "Not implemented"},
-        {503, "Unavailable"},   {504, "No answer"},
+        {400, "Bad request"}, {403, "Forbidden"}, {404, "Not found"},     {409, "Conflict"},
+        {410, "Gone"},        {413, "Too large"}, {422, "Unprocessable"}, {500, "Failed"},
+        {503, "Unavailable"}, {504, "No answer"},
     };
     for (size_t i = 0; i < ALD_COUNT(titles); i++)
         if (titles[i].status == status)

@@ -44,8 +44,8 @@ api_route_fn api_alive, api_ready, api_metrics;
 
 /* Answer with a problem. detail: a sentence. */
 void api_problem(struct api_call *call, unsigned status, const char *detail);
-/* Answer with worker->out as JSON. */
-void api_send(struct api_call *call, unsigned status);
+/* Answer with worker->out as JSON. ALD_CLOSED: the client is gone. */
+enum ald_rc api_send(struct api_call *call, unsigned status);
 /* Begin JSON in worker->out. */
 struct json_out api_json(struct api_call *call);
 

@@ -7,7 +7,7 @@
 #include "common/base/text.h"
 #include "common/config/extract.h"
 #include "proto/words.h"
-#include "services/gateway/api_call.h"
+#include "services/gateway/api_submit.h"
 #include "services/gateway/json_in.h"
 #include "services/gateway/json_view.h"
 
@@ -50,24 +50,24 @@ static void tasks_timeline(struct json_out *out, zmsg_t *answer)
 }
 
 /* Answer with the task that the answer holds. */
-static void tasks_send(struct api_call *call, zmsg_t *answer, unsigned status)
+static enum ald_rc tasks_send(struct api_call *call, zmsg_t *answer, unsigned status)
 {
     struct msg_task_view view;
     if (!tasks_view(answer, &view)) {
         api_problem(call, 500, "The tracker's answer holds no task.");
-        return;
+        return ALD_MISSING;
     }
     struct json_out out = api_json(call);
     json_out_object(&out, NULL);
     view_task(&out, &view, call->api->base, true);
     tasks_timeline(&out, answer);
     json_out_close_object(&out);
-    api_send(call, status);
+    return api_send(call, status);
 }
 
 /* A command's answer about a task that was there already knows little of one that has ended: ask
  * for the whole task, and give the little when nobody answers. */
-static void tasks_send_whole(struct api_call *call, zmsg_t *answer, unsigned status)
+static enum ald_rc tasks_send_whole(struct api_call *call, zmsg_t *answer, unsigned status)
 {
     struct msg_task_view view;
     struct msg_get ask = {0};
@@ -79,20 +79,20 @@ static void tasks_send_whole(struct api_call *call, zmsg_t *answer, unsigned sta
                            &whole) == ALD_OK &&
                 tasks_view(whole, &view);
     }
-    tasks_send(call, asked ? whole : answer, status);
+    enum ald_rc rc = tasks_send(call, asked ? whole : answer, status);
     zmsg_destroy(&whole);
+    return rc;
 }
 
 /* A command did what was asked; a callback that had waited for it may have ended the task at once.
  */
-static void tasks_send_done(struct api_call *call, zmsg_t *answer, unsigned status)
+static enum ald_rc tasks_send_done(struct api_call *call, zmsg_t *answer, unsigned status)
 {
     struct msg_task_view view;
     enum ald_state state = ALD_STATE_PENDING;
     if (tasks_view(answer, &view) && ald_state_find(view.state, &state) && ald_state_ended(state))
-        tasks_send_whole(call, answer, status);
-    else
-        tasks_send(call, answer, status);
+        return tasks_send_whole(call, answer, status);
+    return tasks_send(call, answer, status);
 }
 
 /* ---- POST /v1/tasks ---- */
@@ -116,43 +116,51 @@ static bool tasks_key(struct api_call *call, struct msg_register *ask)
     return true;
 }
 
-/* As they stand in the body, which is known to be JSON. */
-static struct ald_span tasks_params(const struct api_call *call)
+/* What is known to the provider already is not submitted: its parameters may serve polls. */
+static bool tasks_parts(struct api_call *call, const struct api_submit *parts,
+                        struct msg_register *ask)
 {
-    struct ald_json whole;
-    if (ald_json_scan(ald_buf_span(&call->worker->body), &whole, NULL) != ALD_OK)
-        return ald_span_of(NULL, 0);
-    return ald_json_find(whole, "/params").raw;
+    struct ald_json given;
+    if (parts->submission.len == 0)
+        return true;
+    if (ask->provider_id[0] == '\0') {
+        ask->submission = ald_buf_span(&parts->submission);
+        return true;
+    }
+    bool read = ald_json_scan(ald_buf_span(&parts->submission), &given, NULL) == ALD_OK;
+    if (!read || ald_json_find(given, "/files").kind != ALD_JSON_NONE) {
+        api_problem(call, 400,
+                    "A task with a provider_id has been submitted already: files do "
+                    "not go with it.");
+        return false;
+    }
+    ask->params = ald_json_find(given, "/params").raw;
+    return true;
 }
 
-static bool tasks_read(struct api_call *call, struct msg_register *ask)
+static bool tasks_read(struct api_call *call, struct api_submit *parts, struct msg_register *ask)
 {
-    bool params = false;
     const struct json_in_field fields[] = {
         {"provider", JSON_IN_TEXT, ask->provider, sizeof ask->provider},
         {"provider_id", JSON_IN_TEXT, ask->provider_id, sizeof ask->provider_id},
         {"poll_url", JSON_IN_TEXT, ask->poll_url, sizeof ask->poll_url},
         {"result_url", JSON_IN_TEXT, ask->result_url, sizeof ask->result_url},
-        {"params", JSON_IN_SEEN, &params, 0},
         {"meta", JSON_IN_TEXT, ask->meta, sizeof ask->meta},
         {"stale_after", JSON_IN_DURATION, &ask->stale_after_ms, 0},
         {"give_up_after", JSON_IN_DURATION, &ask->give_up_after_ms, 0},
+        {"submit_within", JSON_IN_DURATION, &ask->submit_within_ms, 0},
     };
     struct ald_err err = {0};
-    if (json_in_read(ald_buf_span(&call->worker->body), fields, ALD_COUNT(fields), &err) !=
-        ALD_OK) {
+    if (!api_submit_read(call, parts))
+        return false;
+    if (json_in_read(ald_buf_span(&parts->rest), fields, ALD_COUNT(fields), &err) != ALD_OK) {
         api_problem(call, 400, err.text);
         return false;
     }
-    if (params && ask->provider_id[0] != '\0') {
-        ask->params = tasks_params(call);
-    } else if (params) {
-        api_problem(call, 501,
-                    "Submitting through aldaba is not part of this version: reserve a "
-                    "task without params, submit it yourself with its callback_url, and "
-                    "attach the provider's id.");
+    if (!tasks_parts(call, parts, ask))
         return false;
-    }
+    ald_text_cut(ask->base, sizeof ask->base, ald_span_str(call->api->base));
+    ald_ulid_new(ask->ticket);
     if (ask->provider[0] == '\0') {
         api_problem(call, 400, "The member provider is missing.");
         return false;
@@ -160,23 +168,26 @@ static bool tasks_read(struct api_call *call, struct msg_register *ask)
     return true;
 }
 
-void api_task_make(struct api_call *call)
+/* Without a key who asks again buys again: what nobody hears of is taken back. With one it stays,
+ * and who asks again gets it. */
+static void tasks_make(struct api_call *call, struct msg_register *ask)
 {
-    struct msg_register ask = {0};
-    if (!api_body(call) || !tasks_read(call, &ask) || !tasks_key(call, &ask))
-        return;
     zmsg_t *answer = NULL;
     enum ald_rc rc =
-        caller_ask(call->api->caller, ALD_CHANNEL_QUERY, &MSG_REGISTER, &ask, API_WAIT_MS, &answer);
+        caller_ask(call->api->caller, ALD_CHANNEL_QUERY, &MSG_REGISTER, ask, API_WAIT_MS, &answer);
     struct msg_answer head;
-    if (rc != ALD_OK) {
+    bool withdraws = ask->submission.len > 0 && ask->key[0] == '\0';
+    if (rc == ALD_TIMEOUT && withdraws) {
+        api_problem(call, 504, api_submit_withdraw(call, ask->ticket));
+    } else if (rc != ALD_OK) {
         api_unasked(call, ALD_CHANNEL_QUERY, rc);
     } else if (!api_read(zmsg_first(answer), &MSG_ANSWER, &head)) {
         api_refused(call, "io", "");
     } else if (strcmp(head.rc, "ok") == 0) {
-        tasks_send_done(call, answer, 202);
+        if (tasks_send_done(call, answer, 202) == ALD_CLOSED && withdraws)
+            (void)api_submit_withdraw(call, ask->ticket);
     } else if (strcmp(head.rc, "exists") == 0) {
-        tasks_send_whole(call, answer, 200);
+        (void)tasks_send_whole(call, answer, 200);
     } else if (strcmp(head.rc, "conflict") == 0) {
         api_problem(call, 422,
                     head.detail[0] ? head.detail
@@ -185,6 +196,16 @@ void api_task_make(struct api_call *call)
         api_refused(call, head.rc, head.detail);
     }
     zmsg_destroy(&answer);
+}
+
+void api_task_make(struct api_call *call)
+{
+    struct msg_register ask = {0};
+    struct api_submit parts;
+    api_submit_init(&parts);
+    if (api_body(call) && tasks_read(call, &parts, &ask) && tasks_key(call, &ask))
+        tasks_make(call, &ask);
+    api_submit_free(&parts);
 }
 
 /* ---- one task ---- */
@@ -218,7 +239,7 @@ void api_task_show(struct api_call *call)
 {
     zmsg_t *answer = NULL;
     if (tasks_get(call, &answer))
-        tasks_send(call, answer, 200);
+        (void)tasks_send(call, answer, 200);
     zmsg_destroy(&answer);
 }
 
@@ -266,7 +287,7 @@ void api_task_cancel(struct api_call *call)
     zmsg_t *answer = NULL;
     if (tasks_empty(call) && tasks_id(call, &ask.task) &&
         api_ask(call, ALD_CHANNEL_QUERY, &MSG_CANCEL, &ask, API_WAIT_MS, &head, &answer))
-        tasks_send_whole(call, answer, 200); /* also when it had ended before */
+        (void)tasks_send_whole(call, answer, 200); /* also when it had ended before */
     zmsg_destroy(&answer);
 }
 
@@ -277,11 +298,20 @@ static void tasks_send_attached(struct api_call *call, zmsg_t *answer,
     struct msg_task_view view;
     bool ended = strcmp(head->rc, "exists") == 0;
     if (!ended)
-        tasks_send_done(call, answer, 200);
+        (void)tasks_send_done(call, answer, 200);
     else if (tasks_view(answer, &view) && strcmp(view.provider_id, provider_id) == 0)
-        tasks_send_whole(call, answer, 200);
+        (void)tasks_send_whole(call, answer, 200);
     else
         api_refused(call, head->rc, head->detail);
+}
+
+/* As they stand in the body, which is known to be JSON. */
+static struct ald_span tasks_params(const struct api_call *call)
+{
+    struct ald_json whole;
+    if (ald_json_scan(ald_buf_span(&call->worker->body), &whole, NULL) != ALD_OK)
+        return ald_span_of(NULL, 0);
+    return ald_json_find(whole, "/params").raw;
 }
 
 static bool tasks_read_attach(struct api_call *call, struct msg_attach *ask)
@@ -320,8 +350,8 @@ void api_task_attach(struct api_call *call)
 
 /* ---- GET /v1/tasks ---- */
 
-/* False: a problem was answered. In lists a task that is being polled is pending, and none is being
- * submitted: who asks for those would see an empty list for ever. */
+/* False: a problem was answered. In lists a task that is being polled is pending: who asks for
+ * those would see an empty list for ever. */
 static bool tasks_filters(struct api_call *call, struct msg_list *ask)
 {
     uint64_t since_ms = 0;
@@ -331,7 +361,7 @@ static bool tasks_filters(struct api_call *call, struct msg_list *ask)
          .kind = API_QUERY_WORD,
          .out = ask->state,
          .cap = sizeof ask->state,
-         .words = "accepted, pending, done, failed, lost, expired, cancelled"},
+         .words = "accepted, submitting, pending, done, failed, lost, expired, cancelled"},
         {.name = "provider",
          .kind = API_QUERY_TEXT,
          .out = ask->provider,

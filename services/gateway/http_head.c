@@ -29,7 +29,6 @@ static const char *head_reason(unsigned status)
         {421, "Misdirected Request"},
         {422, "Unprocessable Content"},
         {500, "Internal Server Error"},
-        {501, "Not Implemented"},
         {502, "Bad Gateway"},
         {503, "Service Unavailable"},
         {504, "Gateway Timeout"},

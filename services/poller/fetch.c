@@ -15,7 +15,8 @@ enum {
     FETCH_ADMIT = 64,    /* requests begun in a turn: each connects */
     FETCH_RESOLVING = 4, /* resolver threads a host */
     FETCH_SHARD = 256,   /* requests of a shard; libcurl walks through all of them */
-    FETCH_POST_MAX = 64 << 10,
+    FETCH_POST_MAX = 2 << 20,
+    FETCH_POST_KEEP = 64 << 10,
     FETCH_CONNECT_MS = 10000,
     FETCH_LOW_SPEED = 10 /* bytes a second */
 };
@@ -206,6 +207,8 @@ static void fetch_call_give_back(struct fetch_call *call)
 {
     fetch_t *self = call->owner;
     reply_end(&call->reply, &self->budget);
+    if (call->post.cap > FETCH_POST_KEEP)
+        ald_buf_free(&call->post);
     call->next = self->spare;
     self->spare = call;
 }

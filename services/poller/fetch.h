@@ -37,7 +37,9 @@ struct fetch_request {
     const char *type;     /* copied; Content-Type of the body. NULL or "": a form */
     struct ald_span post; /* copied; the body */
     int64_t timeout_ms;   /* of everything, waiting for its turn at the host included */
-    size_t max_bytes;     /* of the body */
+    size_t max_bytes;     /* of the answer's body */
+    bool once;            /* over a connection of its own: on one that was idle and turns out to be
+                             dead libcurl sends a request a second time by itself */
     /* Called once, never from inside fetch_start; may start other requests. */
     void (*done)(void *arg, const struct fetch_answer *answer);
     void *arg;

@@ -14,8 +14,8 @@ enum {
     JOBS_TICK_MS = 200,
     JOBS_SAY_MS = 1000, /* the load is said again at least this often */
     JOBS_RESEND_MS = 10000,
-    JOBS_FRAME_MAX = 64 << 10, /* a lease is some 300 bytes */
-    JOBS_SPARE_MAX = 64 << 10  /* bytes of an outcome beside its result */
+    JOBS_FRAME_MAX = 1 << 20, /* a lease is some 300 bytes, a submission up to 960 KiB more */
+    JOBS_SPARE_MAX = 64 << 10 /* bytes of an outcome beside its result */
 };
 
 struct jobs {
@@ -111,8 +111,13 @@ static void jobs_leases(jobs_t *self, zmsg_t *msg)
         self->options.on_new_run(self->options.self);
     }
     while ((frame = zmsg_next(msg))) {
+        struct ald_span bytes = ald_frame_span(frame);
         struct msg_lease lease;
-        if (ald_wire_decode(&MSG_LEASE, &lease, ald_frame_span(frame)) == ALD_OK)
+        struct msg_submit submit;
+        if (ald_wire_is(&MSG_SUBMIT, bytes) &&
+            ald_wire_decode(&MSG_SUBMIT, &submit, bytes) == ALD_OK)
+            self->options.on_submit(self->options.self, &submit);
+        else if (ald_wire_decode(&MSG_LEASE, &lease, bytes) == ALD_OK)
             self->options.on_lease(self->options.self, &lease);
         else
             jobs_garbage(self, "lease");
@@ -145,13 +150,14 @@ static void jobs_settle(jobs_t *self, uint64_t num)
 
 static void jobs_on_settled(void *arg, void *tag, const struct msg_ack *ack)
 {
-    (void)tag;
     jobs_t *self = arg;
     if (ack->num == 0 || ack->num > self->last_num) {
         jobs_garbage(self, "ack");
         return;
     }
     jobs_settle(self, ack->num);
+    if (tag) /* of a start; of what comes a second time it is NULL */
+        self->options.on_started(self->options.self, tag, strcmp(ack->disposition, "applied") == 0);
     self->options.on_settled(self->options.self);
 }
 
@@ -159,6 +165,20 @@ static void jobs_on_welcome(void *arg, const struct msg_welcome *welcome, bool f
 {
     (void)welcome, (void)fresh;
     jobs_update(arg);
+}
+
+bool jobs_start(jobs_t *self, struct msg_started *started, void *tag)
+{
+    struct ald_buf bytes;
+    ald_buf_init(&bytes, JOBS_SPARE_MAX);
+    started->num = ++self->last_num;
+    bool good = ald_wire_encode(&MSG_STARTED, started, &bytes) == ALD_OK &&
+                ald_courier_add(self->courier, started->num, ald_buf_span(&bytes), tag) == ALD_OK;
+    ald_buf_free(&bytes);
+    if (!good)
+        jobs_settle(self, started->num);
+    ald_courier_flush(self->courier);
+    return good;
 }
 
 static enum ald_rc jobs_post(jobs_t *self, const struct msg_outcome *outcome)

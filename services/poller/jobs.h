@@ -23,6 +23,10 @@ struct jobs_options {
     size_t max_credit; /* the credit of an idle poller */
     void *self;        /* passed to the functions below */
     void (*on_lease)(void *self, const struct msg_lease *lease);
+    /* A lease to submit; borrowed until it returns. */
+    void (*on_submit)(void *self, const struct msg_submit *submit);
+    /* A start was answered. go: it is on disk; else the right to submit is gone. */
+    void (*on_started)(void *self, void *tag, bool go);
     /* The leases of a message are through. */
     void (*on_leases_end)(void *self);
     /* The leases that follow are of another run of the tracker. */
@@ -46,6 +50,10 @@ void jobs_stop(jobs_t *self);
 /* Send an outcome; num is filled in here, spans are copied. One that the bus can't carry goes
  * without its result, as unknown. */
 void jobs_report(jobs_t *self, const struct msg_outcome *outcome);
+
+/* Ask whether a submission may be sent: answered by on_started, once. num is filled in here. False:
+ * it can't be asked. */
+ALD_NODISCARD bool jobs_start(jobs_t *self, struct msg_started *started, void *tag);
 
 bool jobs_away(const jobs_t *self);   /* the tracker does not answer */
 size_t jobs_owed(const jobs_t *self); /* outcomes not acknowledged */

@@ -13,6 +13,7 @@
 #include "proto/channels.h"
 #include "services/poller/fetch.h"
 #include "services/poller/jobs.h"
+#include "services/poller/submit.h"
 #include "services/poller/verdict.h"
 #include "services/poller/work.h"
 
@@ -31,6 +32,12 @@ static struct ald_metric polls_total = {
     .kind = ALD_COUNTER,
     .name = "aldaba_polls_total",
     .help = "Leases ended, by what their poll said.",
+    .label = {"provider", "result"},
+};
+static struct ald_metric submits_total = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_submits_total",
+    .help = "Leases to submit that ended, by what the provider said.",
     .label = {"provider", "result"},
 };
 static struct ald_metric poll_seconds = {
@@ -61,6 +68,7 @@ struct poller {
     jobs_t *jobs;
     struct verdict_room room;
     struct ald_request request;
+    struct ald_request submission;
     bool begin_again; /* a timer for more beginnings is set */
     bool draining;
     int64_t abort_at_ms; /* monotonic */
@@ -90,10 +98,10 @@ static const char *poller_result(const struct msg_outcome *outcome)
 static void poller_report(poller_t *self, const struct msg_lease *lease,
                           struct msg_outcome *outcome)
 {
+    const char *metric = outcome->attempt > 0 ? submits_total.name : polls_total.name;
     /* A name that is no profile of ours is a peer's word: it gets no series of its own. */
     bool known = ald_profiles_find(self->profiles, lease->provider);
-    ald_metric_add(ald_metrics_get("aldaba_polls_total", known ? lease->provider : NULL,
-                                   poller_result(outcome)),
+    ald_metric_add(ald_metrics_get(metric, known ? lease->provider : NULL, poller_result(outcome)),
                    1);
     outcome->lease = lease->lease;
     outcome->task = lease->task;
@@ -102,11 +110,20 @@ static void poller_report(poller_t *self, const struct msg_lease *lease,
     jobs_report(self->jobs, outcome);
 }
 
-static void poller_report_unsent(poller_t *self, const struct msg_lease *lease, const char *error)
+static void poller_report_unsent(poller_t *self, const struct msg_lease *lease, uint64_t attempt,
+                                 const char *error)
 {
-    struct msg_outcome outcome = {0};
+    struct msg_outcome outcome = {.attempt = attempt};
     verdict_make_unsent(error, &outcome);
     poller_report(self, lease, &outcome);
+}
+
+/* Hand an item back that was taken from the queue or is under way, and end it. */
+static void poller_hand_back(poller_t *self, struct work_item **item_p, const char *error)
+{
+    const struct work_item *item = *item_p;
+    poller_report_unsent(self, &item->lease, item->submit ? item->submit->attempt : 0, error);
+    work_end(self->work, item_p);
 }
 
 static void poller_begin_some(poller_t *self);
@@ -136,11 +153,13 @@ static void poller_on_answer(void *arg, const struct fetch_answer *answer)
     poller_t *self = item->owner;
     const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
     ALD_ASSERT(profile);
-    struct msg_outcome outcome = {0};
-    self->room.stage = item->fetching ? ALD_STAGE_FETCH : ALD_STAGE_POLL;
+    struct msg_outcome outcome = {.attempt = item->submit ? item->submit->attempt : 0};
+    self->room.stage = item->submit     ? ALD_STAGE_SUBMIT
+                       : item->fetching ? ALD_STAGE_FETCH
+                                        : ALD_STAGE_POLL;
     verdict_make(profile, answer, &self->room, &outcome);
     ald_metric_observe(&poll_seconds, (double)answer->took_ms / 1000);
-    if (poller_fetch_too(self, profile, item, &outcome))
+    if (!item->submit && poller_fetch_too(self, profile, item, &outcome))
         return;
     poller_report(self, &item->lease, &outcome);
     work_end(self->work, &item);
@@ -167,12 +186,82 @@ static const char *poller_why(enum ald_rc rc)
     return "the poll request is too long";
 }
 
+/* Send a request that is filled in. NULL: under way; else why it can't be. */
+static const char *poller_send(poller_t *self, const struct ald_profile *profile,
+                               struct ald_request *ask, struct work_item *item, int64_t now_ms)
+{
+    const struct fetch_request request = {
+        .url = ald_buf_str(&ask->url),
+        .method = ask->method,
+        .headers = ald_buf_str(&ask->headers),
+        .type = ask->content_type,
+        .post = ald_buf_span(&ask->body),
+        .timeout_ms = poller_timeout(self, profile, item->until_ms - now_ms),
+        .max_bytes = profile->poll_max_bytes < self->settings->poller.max_answer_bytes
+                         ? profile->poll_max_bytes
+                         : self->settings->poller.max_answer_bytes,
+        .once = item->submit != NULL,
+        .done = poller_on_answer,
+        .arg = item,
+    };
+    item->owner = self;
+    enum ald_rc rc = fetch_start(self->fetch, &request);
+    return rc == ALD_OK ? NULL : "libcurl refused the request";
+}
+
+/* The tracker is asked first: what may have been sent must be on disk before it is. */
+static const char *poller_ask_start(poller_t *self, struct work_item *item, int64_t now_ms)
+{
+    struct msg_started started = {
+        .lease = item->lease.lease, .task = item->lease.task, .attempt = item->submit->attempt};
+    item->owner = self;
+    item->submit->asked_ms = now_ms;
+    return jobs_start(self->jobs, &started, item) ? NULL : "the tracker can't be asked";
+}
+
+static void poller_submit(poller_t *self, struct work_item *item, int64_t now_ms)
+{
+    const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
+    struct msg_outcome outcome;
+    const char *error = submit_request(profile, item->submit, &self->submission);
+    item->until_ms = now_ms + item->lease.lease_ms;
+    if (!error)
+        error = poller_send(self, profile, &self->submission, item, now_ms);
+    ald_request_free(&self->submission); /* it may be large */
+    if (!error)
+        return;
+    submit_refused(error, &outcome);
+    outcome.attempt = item->submit->attempt;
+    poller_report(self, &item->lease, &outcome);
+    work_end(self->work, &item);
+}
+
+/* The tracker's answer to a start. Whoever was stopped in between may come too late: the tracker
+ * has long made it uncertain, and a person may have done something about it. */
+static void poller_on_started(void *arg, void *tag, bool go)
+{
+    poller_t *self = arg;
+    struct work_item *item = tag;
+    int64_t now_ms = ald_clock_now().mono_ms;
+    if (!go)
+        work_end(self->work, &item);
+    else if (self->draining)
+        poller_hand_back(self, &item, "handed back: the poller stops");
+    else if (now_ms - item->submit->asked_ms >= item->lease.lease_ms)
+        poller_hand_back(self, &item, "the right to send came too late");
+    else
+        poller_submit(self, item, now_ms);
+    poller_begin_some(self);
+}
+
 /* Ask the provider. NULL: under way; else why it can't be. */
 static const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
 {
     const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
     if (!profile)
         return "this poller has no profile of that name";
+    if (item->submit)
+        return poller_ask_start(self, item, now_ms);
     struct ald_params params;
     ald_params_init(&params, ald_span_str(item->params ? item->params : ""));
     const struct ald_request_in in = {
@@ -187,22 +276,7 @@ static const char *poller_ask(poller_t *self, struct work_item *item, int64_t no
     ald_params_free(&params);
     if (rc != ALD_OK)
         return poller_why(rc);
-    const struct fetch_request request = {
-        .url = ald_buf_str(&self->request.url),
-        .method = self->request.method,
-        .headers = ald_buf_str(&self->request.headers),
-        .type = self->request.content_type,
-        .post = ald_buf_span(&self->request.body),
-        .timeout_ms = poller_timeout(self, profile, item->until_ms - now_ms),
-        .max_bytes = profile->poll_max_bytes < self->settings->poller.max_answer_bytes
-                         ? profile->poll_max_bytes
-                         : self->settings->poller.max_answer_bytes,
-        .done = poller_on_answer,
-        .arg = item,
-    };
-    item->owner = self;
-    rc = fetch_start(self->fetch, &request);
-    return rc == ALD_OK ? NULL : "libcurl refused the request";
+    return poller_send(self, profile, &self->request, item, now_ms);
 }
 
 static int poller_on_begin_timer(zloop_t *loop, int timer, void *arg)
@@ -228,8 +302,7 @@ static void poller_begin_some(poller_t *self)
             rc == ALD_OK ? poller_ask(self, item, now_ms) : "its time was up before its turn";
         if (!error)
             continue;
-        poller_report_unsent(self, &item->lease, error);
-        work_end(self->work, &item);
+        poller_hand_back(self, &item, error);
     }
     if (!self->begin_again)
         zloop_timer(self->loop, POLLER_BEGIN_AGAIN_MS, 1, poller_on_begin_timer, self);
@@ -240,14 +313,29 @@ static void poller_on_lease(void *arg, const struct msg_lease *lease)
 {
     poller_t *self = arg;
     if (self->draining) {
-        poller_report_unsent(self, lease, "handed back: the poller stops");
+        poller_report_unsent(self, lease, 0, "handed back: the poller stops");
         return;
     }
     enum ald_rc rc = work_add(self->work, lease, ald_clock_now().mono_ms);
     if (rc == ALD_FULL)
-        poller_report_unsent(self, lease, "handed back: the poller has no room");
+        poller_report_unsent(self, lease, 0, "handed back: the poller has no room");
     if (rc == ALD_EXISTS)
         ald_log(ALD_WARN, "poller.lease_twice", "lease=%llu", (unsigned long long)lease->lease);
+}
+
+static void poller_on_submit(void *arg, const struct msg_submit *submit)
+{
+    poller_t *self = arg;
+    struct msg_lease lease = {.lease = submit->lease, .task = submit->task};
+    memcpy(lease.provider, submit->provider, sizeof lease.provider);
+    enum ald_rc rc =
+        self->draining ? ALD_CLOSED : work_add_submit(self->work, submit, ald_clock_now().mono_ms);
+    if (rc == ALD_CLOSED)
+        poller_report_unsent(self, &lease, submit->attempt, "handed back: the poller stops");
+    if (rc == ALD_FULL)
+        poller_report_unsent(self, &lease, submit->attempt, "handed back: the poller has no room");
+    if (rc == ALD_EXISTS)
+        ald_log(ALD_WARN, "poller.lease_twice", "lease=%llu", (unsigned long long)lease.lease);
 }
 
 static void poller_on_leases_end(void *arg)
@@ -304,6 +392,8 @@ static enum ald_rc poller_open(poller_t *self, const char *instance, struct ald_
         .max_credit = self->max_in_flight,
         .self = self,
         .on_lease = poller_on_lease,
+        .on_submit = poller_on_submit,
+        .on_started = poller_on_started,
         .on_leases_end = poller_on_leases_end,
         .on_new_run = poller_on_new_run,
         .on_settled = poller_on_settled,
@@ -316,7 +406,8 @@ static enum ald_rc poller_open(poller_t *self, const char *instance, struct ald_
 
 enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
 {
-    struct ald_metric *const metrics[] = {&polls_total, &poll_seconds, &in_flight, &outcomes_owed};
+    struct ald_metric *const metrics[] = {&polls_total, &submits_total, &poll_seconds, &in_flight,
+                                          &outcomes_owed};
     for (size_t i = 0; i < ALD_COUNT(metrics); i++)
         ald_metric_register(metrics[i]);
     poller_t *self = calloc(1, sizeof *self);
@@ -328,6 +419,7 @@ enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
     self->max_in_flight = poller_bound(self->settings->poller.max_in_flight);
     verdict_room_init(&self->room);
     ald_request_init(&self->request, POLLER_REQUEST_MAX);
+    ald_request_init(&self->submission, SUBMIT_REQUEST_MAX);
     return poller_open(self, ald_service_instance(service), err);
 }
 
@@ -345,8 +437,7 @@ void poller_drain(void *arg)
     jobs_stop(self->jobs);
     struct work_item *item = NULL;
     while ((item = work_take_back(self->work))) {
-        poller_report_unsent(self, &item->lease, "handed back: the poller stops");
-        work_end(self->work, &item);
+        poller_hand_back(self, &item, "handed back: the poller stops");
     }
 }
 
@@ -369,6 +460,7 @@ int poller_stop(void *arg)
     work_destroy(&self->work);
     verdict_room_free(&self->room);
     ald_request_free(&self->request);
+    ald_request_free(&self->submission);
     free(self);
     *(poller_t **)arg = NULL;
     return left ? ALD_EXIT_AGAIN : 0;

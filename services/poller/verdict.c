@@ -62,6 +62,20 @@ void verdict_make_unsent(const char *error, struct msg_outcome *out)
     snprintf(out->then, sizeof out->then, "%s", ald_then_name(ALD_THEN_IGNORE));
 }
 
+/* Words of the provider's that are shown: without secrets, and UTF-8. */
+static void verdict_words(char *out, size_t cap, const char *words,
+                          const struct ald_profile *profile)
+{
+    size_t len = verdict_copy_blotted((uint8_t *)out, cap - 1, ald_span_str(words), profile);
+    out[len] = '\0';
+    if (ald_text_utf8_ok(ald_span_of(out, len)))
+        return;
+    for (size_t i = 0; i < len; i++) {
+        if ((unsigned char)out[i] >= 0x80)
+            out[i] = '?';
+    }
+}
+
 static void verdict_judge(const struct ald_profile *profile, const struct fetch_answer *answer,
                           struct verdict_room *room, struct msg_outcome *out)
 {
@@ -88,15 +102,10 @@ static void verdict_judge(const struct ald_profile *profile, const struct fetch_
     out->grace_ms = verdict.grace_ms;
     out->result = verdict.result;
     out->result_json = verdict.result_json;
-    size_t len = verdict_copy_blotted((uint8_t *)out->code, sizeof out->code - 1,
-                                      ald_span_str(verdict.code), profile);
-    out->code[len] = '\0';
-    if (ald_text_utf8_ok(ald_span_of(out->code, len)))
-        return;
-    for (size_t i = 0; i < len; i++) {
-        if ((unsigned char)out->code[i] >= 0x80)
-            out->code[i] = '?';
-    }
+    verdict_words(out->code, sizeof out->code, verdict.code, profile);
+    verdict_words(out->detail, sizeof out->detail, verdict.detail, profile);
+    if (room->stage == ALD_STAGE_SUBMIT)
+        verdict_words(out->provider_id, sizeof out->provider_id, verdict.id, profile);
 }
 
 void verdict_make(const struct ald_profile *profile, const struct fetch_answer *answer,

@@ -16,7 +16,7 @@ enum { VERDICT_EVIDENCE_MAX = 256 };
 
 /* What an answer answers, and where an outcome's spans live until the next one is made. */
 struct verdict_room {
-    enum ald_stage stage;         /* POLL or FETCH; verdict_room_init sets POLL */
+    enum ald_stage stage;         /* SUBMIT, POLL or FETCH; verdict_room_init sets POLL */
     char poll_url[ALD_URL_MAX];   /* where to poll, as the last answer says; "" = it does not */
     char result_url[ALD_URL_MAX]; /* where its result is; "" = nowhere */
     struct ald_buf scratch;
@@ -27,9 +27,10 @@ void verdict_room_init(struct verdict_room *room);
 void verdict_room_free(struct verdict_room *room);
 
 /* Fill all that the answer decides: left, answered, then, class, scope, block, code, wait, grace,
- * result, http, error, evidence, took, poll_url, result_url. num, lease, task, provider and at_ms
- * stay as they are. The spans are borrowed from room or the answer. The profile's secrets are
- * blotted out of evidence and code; the result is the provider's, byte for byte. */
+ * result, http, error, evidence, took, detail, poll_url, result_url, and of a submission the
+ * provider's id. num, lease, task, provider and at_ms stay as they are. The spans are borrowed from
+ * room or the answer. The profile's secrets are blotted out of evidence and code; the result is the
+ * provider's, byte for byte. */
 void verdict_make(const struct ald_profile *profile, const struct fetch_answer *answer,
                   struct verdict_room *room, struct msg_outcome *out);
 

@@ -22,6 +22,7 @@ struct work {
     struct work_slot *last;
     size_t queued;
     size_t under_way;
+    size_t submission_bytes; /* of all that are held */
     uint64_t run;
 };
 
@@ -50,12 +51,18 @@ work_t *work_new(size_t max)
     return self;
 }
 
-static void work_item_clear(struct work_item *item)
+static void work_item_free(work_t *self, struct work_item *item)
 {
     free(item->poll_url);
     free(item->result_url);
     free(item->params);
     item->poll_url = item->result_url = item->params = NULL;
+    if (!item->submit)
+        return;
+    self->submission_bytes -= item->submit->len;
+    explicit_bzero(item->submit->submission, item->submit->len);
+    free(item->submit);
+    item->submit = NULL;
 }
 
 void work_destroy(work_t **self_p)
@@ -63,7 +70,7 @@ void work_destroy(work_t **self_p)
     if (!*self_p)
         return;
     for (size_t i = 0; i < 2 * (*self_p)->max; i++)
-        work_item_clear(&(*self_p)->slots[i].item);
+        work_item_free(*self_p, &(*self_p)->slots[i].item);
     free((*self_p)->buckets);
     free((*self_p)->slots);
     free(*self_p);
@@ -143,6 +150,28 @@ struct work_item *work_take_back(work_t *self)
     return &slot->item;
 }
 
+enum ald_rc work_add_submit(work_t *self, const struct msg_submit *submit, int64_t now_ms)
+{
+    struct msg_lease lease = {
+        .lease = submit->lease, .task = submit->task, .lease_ms = submit->lease_ms};
+    memcpy(lease.provider, submit->provider, sizeof lease.provider);
+    size_t len = submit->submission.len;
+    if (len > WORK_SUBMISSIONS_MAX - self->submission_bytes)
+        return ALD_FULL;
+    enum ald_rc rc = work_add(self, &lease, now_ms);
+    if (rc != ALD_OK)
+        return rc;
+    struct work_submit *copy = malloc(sizeof *copy + len);
+    ALD_ASSERT(copy);
+    *copy = (struct work_submit){.attempt = submit->attempt, .len = len};
+    memcpy(copy->callback_url, submit->callback_url, sizeof copy->callback_url);
+    if (len > 0)
+        memcpy(copy->submission, submit->submission.data, len);
+    self->submission_bytes += len;
+    self->last->item.submit = copy;
+    return ALD_OK;
+}
+
 enum ald_rc work_begin(work_t *self, int64_t now_ms, struct work_item **out)
 {
     *out = NULL;
@@ -163,7 +192,7 @@ void work_end(work_t *self, struct work_item **item_p)
     while (*link != slot)
         link = &(*link)->peer;
     *link = slot->peer;
-    work_item_clear(&slot->item);
+    work_item_free(self, &slot->item);
     slot->next = self->free;
     self->free = slot;
     self->under_way--;

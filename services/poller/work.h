@@ -17,6 +17,17 @@
 
 typedef struct work work_t;
 
+enum { WORK_SUBMISSIONS_MAX = 64 << 20 };
+
+/* What a lease to submit has beside a lease. From malloc. */
+struct work_submit {
+    uint64_t attempt;
+    char callback_url[ALD_CALLBACK_URL_MAX];
+    int64_t asked_ms; /* monotonic: when the tracker was asked; 0 = not yet */
+    size_t len;
+    uint8_t submission[]; /* as in msg_register */
+};
+
 /* One lease that is under way. Owned by the table, borrowed until work_end. */
 struct work_item {
     struct msg_lease lease;
@@ -25,8 +36,9 @@ struct work_item {
     bool fetching;    /* the poll said that the result takes another request, which is under way */
     /* From malloc, freed with the item; the lease's own spans are empty. NULL: not known. */
     char *poll_url;
-    char *result_url; /* as the provider says, at last in the answer before */
-    char *params;     /* JSON */
+    char *result_url;           /* as the provider says, at last in the answer before */
+    char *params;               /* JSON */
+    struct work_submit *submit; /* freed with the item. NULL: a poll */
 };
 
 /* max: leases under way at most; as many again may be queued. */
@@ -40,6 +52,11 @@ void work_new_run(work_t *self);
 /* Queue a lease received at now_ms; what it borrows is copied. ALD_OK. ALD_EXISTS: held already;
  * ALD_FULL: no room for it; nothing changed. */
 ALD_NODISCARD enum ald_rc work_add(work_t *self, const struct msg_lease *lease, int64_t now_ms);
+
+/* The same of a lease to submit; what is in it is copied. ALD_FULL also: those that are held have
+ * WORK_SUBMISSIONS_MAX bytes together. */
+ALD_NODISCARD enum ald_rc work_add_submit(work_t *self, const struct msg_submit *submit,
+                                          int64_t now_ms);
 
 /* Take the oldest queued lease. ALD_OK: it is under way, *out is it. ALD_TIMEOUT: its time was up;
  * *out is it, work_end it too. ALD_AGAIN: max are under way; ALD_NOTFOUND: none is queued; *out is

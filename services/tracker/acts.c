@@ -4,6 +4,7 @@
 
 #include "common/base/text.h"
 #include "common/config/value.h"
+#include "services/tracker/acts_submit.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
@@ -109,6 +110,9 @@ static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bo
     const struct tracker_now now = tracker_now(self);
     if (!act->open)
         return;
+    if (act->decision.fill_id && act->open->submit &&
+        !pending_find_ref(self->pending, act->message->provider, act->verdict.id))
+        submit_over(self, act->open, true, false);
     if (act->decision.fill_id &&
         pending_attach(self->pending, act->open, act->verdict.id, now.run_ms) == ALD_OK) {
         vault_task_attach(&self->vault, act->open->id, act->message->provider, act->verdict.id);

@@ -17,7 +17,7 @@ void act_reinject(struct tracker *self, const struct msg_reinject *reinject, str
 /* A letter was closed without effect. */
 void act_closing(struct tracker *self, const struct msg_closing *closing, struct msg_ack *ack);
 
-/* What a poll said. */
+/* What a poll or a submission said. */
 void act_outcome(struct tracker *self, const struct msg_outcome *outcome, struct msg_ack *ack);
 
 /* Callbacks that were parked for (provider, provider id) of a task that is open now: the oldest

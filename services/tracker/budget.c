@@ -14,7 +14,7 @@ void budget_init(struct budget *self, const struct ald_profile *profile)
     *self = (struct budget){.profile = profile, .resumed_ms = INT64_MIN / 2};
     for (unsigned i = 0; i < profile->budgets.count; i++) {
         const struct ald_budget *rule = &profile->budgets.list[i];
-        if (!rule->per_task && (rule->counts & ALD_COUNTS_POLL) != 0)
+        if (!rule->per_task && (rule->counts & (ALD_COUNTS_POLL | ALD_COUNTS_SUBMIT)) != 0)
             self->list[self->count++] =
                 (struct budget_count){.rule = rule, .last_ms = INT64_MIN / 2};
     }
@@ -23,9 +23,15 @@ void budget_init(struct budget *self, const struct ald_profile *profile)
 void budget_free(struct budget *self)
 {
     for (unsigned i = 0; i < self->count; i++)
-        for (unsigned use = 0; use < BUDGET_USES; use++)
+        for (unsigned use = 0; use < BUDGET_PARTS; use++)
             free(self->list[i].part[use].at_ms);
     self->count = 0;
+}
+
+static bool budget_covers(const struct budget_count *one, enum budget_use use)
+{
+    unsigned bit = use == BUDGET_SUBMIT ? ALD_COUNTS_SUBMIT : ALD_COUNTS_POLL;
+    return (one->rule->counts & bit) != 0;
 }
 
 static bool budget_counts(const struct budget_count *one)
@@ -37,8 +43,9 @@ int64_t budget_limit(const struct budget *self, unsigned index, enum budget_use 
 {
     const struct ald_budget *rule = self->list[index].rule;
     int64_t whole = rule->formula ? rule->each * self->given + rule->base : rule->requests;
-    int64_t hinted = whole * rule->hint_share / 100;
-    if (hinted == 0 && rule->hint_share > 0 && whole > 1)
+    unsigned share = budget_covers(&self->list[index], BUDGET_HINTED) ? rule->hint_share : 0;
+    int64_t hinted = whole * share / 100;
+    if (hinted == 0 && share > 0 && whole > 1)
         hinted = 1;
     if (hinted == whole)
         hinted = whole / 2;
@@ -53,11 +60,11 @@ bool budget_shares(const struct budget *self)
     return false;
 }
 
-/* The part that a poll is counted in: a budget without a share for hints has one part. */
+/* The part that a request is counted in: a budget without a share for hints has one part. */
 static enum budget_use budget_part_of(const struct budget *self, unsigned index,
                                       enum budget_use use)
 {
-    return budget_limit(self, index, use) > 0 ? use : BUDGET_ORDINARY;
+    return use != BUDGET_SUBMIT && budget_limit(self, index, use) > 0 ? use : BUDGET_ORDINARY;
 }
 
 /* Settled requests of a window that still count: they settled in order. */
@@ -121,7 +128,8 @@ int64_t budget_when(const struct budget *self, enum budget_use use, int64_t now_
     if (self->breaker == BREAKER_OPEN)
         at_ms = budget_later(at_ms, self->open_until_ms);
     for (unsigned i = 0; i < self->count; i++)
-        at_ms = budget_later(at_ms, budget_when_one(self, i, use, now_ms));
+        if (budget_covers(&self->list[i], use))
+            at_ms = budget_later(at_ms, budget_when_one(self, i, use, now_ms));
     return at_ms;
 }
 
@@ -154,6 +162,8 @@ void budget_take(struct budget *self, enum budget_use use, uint64_t lease, int64
 {
     for (unsigned i = 0; i < self->count; i++) {
         struct budget_count *one = &self->list[i];
+        if (!budget_covers(one, use))
+            continue;
         struct budget_part *part = &one->part[budget_part_of(self, i, use)];
         one->last_ms = now_ms;
         part->taken++;
@@ -171,6 +181,8 @@ void budget_settle(struct budget *self, enum budget_use use, bool left, int64_t 
 {
     for (unsigned i = 0; i < self->count; i++) {
         struct budget_count *one = &self->list[i];
+        if (!budget_covers(one, use))
+            continue;
         struct budget_part *part = &one->part[budget_part_of(self, i, use)];
         if (part->under_way > 0)
             part->under_way--;
@@ -258,7 +270,7 @@ bool budget_save_due(const struct budget *self, unsigned index, int64_t now_ms)
     const struct budget_count *one = &self->list[index];
     if (!budget_counts(one))
         return false;
-    for (unsigned use = 0; use < BUDGET_USES; use++) {
+    for (unsigned use = 0; use < BUDGET_PARTS; use++) {
         const struct budget_part *part = &one->part[use];
         bool near = one->saved.used[use] - part->taken <= budget_ahead(self, index, use) / 2 &&
                     one->saved.used[use] < budget_most(self, index, use);
@@ -276,7 +288,7 @@ void budget_save(struct budget *self, unsigned index, bool ahead, int64_t now_ms
     bool over = budget_over(one, now_ms);
     if (over)
         one->saved.start_ms = now_ms;
-    for (unsigned use = 0; use < BUDGET_USES; use++) {
+    for (unsigned use = 0; use < BUDGET_PARTS; use++) {
         struct budget_part *part = &one->part[use];
         if (over) {
             one->saved.before[use] = part->taken;
@@ -295,7 +307,7 @@ void budget_restore(struct budget *self, unsigned index, const struct budget_sav
     struct budget_count *one = &self->list[index];
     one->saved = *saved;
     one->last_ms = now_ms;
-    for (unsigned use = 0; use < BUDGET_USES; use++) {
+    for (unsigned use = 0; use < BUDGET_PARTS; use++) {
         struct budget_part *part = &one->part[use];
         int64_t limit = one->rule->requests;
         part->taken = saved->used[use];

@@ -12,7 +12,8 @@
  *
  * Two parts. `hint_share` of each budget is for polls that a callback asked for, the rest for all
  * others: strangers who send callbacks burn no more than the share, and a full budget still has
- * room for a hint. A limit of 1 has no share; then hints go with the others.
+ * room for a hint. A limit of 1 has no share; then hints go with the others. Nor has a budget of
+ * submissions alone.
  *
  * After a restart nothing is forgotten to the provider's harm. Windows and formulas count up to a
  * mark that was written to disk before (budget_save); what lies below the mark counts as used. A
@@ -32,7 +33,15 @@
 
 #include "common/config/profile.h"
 
-enum budget_use { BUDGET_ORDINARY, BUDGET_HINTED, BUDGET_USES };
+/* What a request is for. Submissions have no part of their own: in a budget that counts them they
+ * go with the ordinary polls, and in the others they do not count. */
+enum budget_use {
+    BUDGET_ORDINARY,
+    BUDGET_HINTED,
+    BUDGET_PARTS,
+    BUDGET_SUBMIT = BUDGET_PARTS,
+    BUDGET_USES
+};
 
 enum budget_breaker { BREAKER_CLOSED, BREAKER_HALF, BREAKER_OPEN };
 
@@ -49,9 +58,9 @@ enum { BUDGET_TROUBLES = 10 /* in a row open the breaker */, BUDGET_WHY_MAX = 65
 
 /* What is on disk of one budget. */
 struct budget_saved {
-    int64_t start_ms;            /* of the window that `used` is of */
-    int64_t before[BUDGET_USES]; /* used in the window before, at start_ms at the latest */
-    int64_t used[BUDGET_USES];   /* the marks: not more than so many were handed out since */
+    int64_t start_ms;             /* of the window that `used` is of */
+    int64_t before[BUDGET_PARTS]; /* used in the window before, at start_ms at the latest */
+    int64_t used[BUDGET_PARTS];   /* the marks: not more than so many were handed out since */
 };
 
 /* One part of a budget. */
@@ -62,10 +71,10 @@ struct budget_part {
     size_t first, count;
 };
 
-/* One budget of the profile that is about polls. */
+/* One budget of the profile that is about polls or submissions. */
 struct budget_count {
     const struct ald_budget *rule;
-    struct budget_part part[BUDGET_USES];
+    struct budget_part part[BUDGET_PARTS];
     struct budget_saved saved;
     int64_t last_ms; /* the last lease */
 };
@@ -96,7 +105,7 @@ void budget_free(struct budget *self);
 /* Has the profile a part for hints? Else all polls are ordinary. */
 bool budget_shares(const struct budget *self);
 
-/* When the next poll may go: not above now_ms: now. BUDGET_UNTOLD: when something is said (an
+/* When the next request may go: not above now_ms: now. BUDGET_UNTOLD: when something is said (an
  * outcome, a resume, a task for the formula) or written (budget_save). */
 int64_t budget_when(const struct budget *self, enum budget_use use, int64_t now_ms);
 

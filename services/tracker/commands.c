@@ -3,10 +3,15 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/config/extract.h"
+#include "common/config/profile_request.h"
 #include "services/tracker/acts.h"
+#include "services/tracker/acts_submit.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/pending_submit.h"
 #include "services/tracker/vault_letters.h"
+#include "services/tracker/vault_submits.h"
 #include "services/tracker/ways.h"
 
 static void command_say(struct msg_answer *answer, const char *rc, const char *detail)
@@ -25,13 +30,15 @@ static void command_view(struct tracker *self, uint64_t id, struct msg_task_view
     view->created_at_ms = ald_task_id_wall_ms(id);
     if (task) {
         const struct ald_profile *profile = task->account->profile;
-        state = task->provider_id[0] != '\0' ? ALD_STATE_PENDING : ALD_STATE_ACCEPTED;
+        state = pending_state(task);
         ald_text_cut(view->provider, sizeof view->provider, ald_span_str(profile->name));
         ald_text_cut(view->provider_id, sizeof view->provider_id, ald_span_str(task->provider_id));
         ald_token_make(&self->keys, profile->name, id, 0, view->token);
         view->polls = task->polls;
-        view->stale_at_ms = view->created_at_ms + task->stale_at_ms - task->made_ms;
-        view->give_up_at_ms = view->created_at_ms + task->give_up_at_ms - task->made_ms;
+        bool waits = task->submit && task->submit->stage == SUBMISSION_WAITING;
+        const struct tracker_now now = tracker_now(self);
+        view->stale_at_ms = waits ? 0 : now.wall_ms + task->stale_at_ms - now.run_ms;
+        view->give_up_at_ms = now.wall_ms + task->give_up_at_ms - now.run_ms;
     } else if (vault_end_find(&self->vault, id, tracker_tail_seq(self, id), &end)) {
         state = end.state;
         ald_text_cut(view->provider_id, sizeof view->provider_id, ald_span_str(end.provider_id));
@@ -78,11 +85,38 @@ static const char *command_unfit(const struct tracker *self, const struct msg_re
         ask->give_up_after_ms ? ask->give_up_after_ms : profile->schedule.give_up_after_ms;
     if (stale < 0 || give_up <= 0)
         return "stale_after and give_up_after must be positive.";
+    if (ask->submission.len > 0 && ask->provider_id[0] != '\0')
+        return "A task with a provider_id has been submitted already: it can't be submitted again.";
+    if (ask->submission.len > 0 && !ald_profile_asks(profile, ALD_STAGE_SUBMIT))
+        return "The provider's profile does not say how to submit.";
+    if (ask->submit_within_ms < 0)
+        return "submit_within must be positive.";
     if (ask->stale_after_ms != 0 && stale > give_up)
         return "stale_after is longer than give_up_after.";
     if (pending_count(self->pending) >= (size_t)self->settings->tracker.max_open)
         return "full";
     return NULL;
+}
+
+/* Have it submitted: on disk before anybody is asked. */
+static void command_submit(struct tracker *self, const struct msg_register *ask,
+                           struct pending_task *task, const struct vault_task *row)
+{
+    const struct ald_profile *profile = task->account->profile;
+    const struct submission facts = {.made_ms = row->made_ms,
+                                     .within_ms = ask->submit_within_ms
+                                                      ? ask->submit_within_ms
+                                                      : ald_profile_submit_within(profile),
+                                     .stale_after_ms = row->stale_after_ms,
+                                     .give_up_after_ms = row->give_up_after_ms};
+    const struct vault_submit submit = {.task = row->id,
+                                        .made_ms = row->made_ms,
+                                        .within_ms = facts.within_ms,
+                                        .base = ald_span_str(ask->base),
+                                        .ticket = ald_span_str(ask->ticket),
+                                        .body = ask->submission};
+    vault_submit_add(&self->vault, &submit);
+    pending_submit(self->pending, task, &facts, row->made_ms);
 }
 
 static void command_make(struct tracker *self, const struct msg_register *ask,
@@ -114,6 +148,17 @@ static void command_make(struct tracker *self, const struct msg_register *ask,
     if (ask->key[0] != '\0')
         vault_key_add(&self->vault, ask->key, id, ask->digest, now.wall_ms);
     ALD_ASSERT(pending_add(self->pending, &facts) == ALD_OK);
+    if (ask->submission.len > 0)
+        command_submit(self, ask, pending_find(self->pending, id), &row);
+}
+
+/* What polls may need: said with the id, or submitted. */
+static struct ald_span command_params(const struct msg_register *ask)
+{
+    struct ald_json given;
+    if (ask->submission.len == 0 || ald_json_scan(ask->submission, &given, NULL) != ALD_OK)
+        return ask->params;
+    return ald_json_find(given, "/params").raw;
 }
 
 void command_register(struct tracker *self, const struct msg_register *ask,
@@ -124,7 +169,7 @@ void command_register(struct tracker *self, const struct msg_register *ask,
     if (command_repeated(self, ask, answer, view))
         return;
     const struct way_said way = {
-        .poll_url = ask->poll_url, .result_url = ask->result_url, .params = ask->params};
+        .poll_url = ask->poll_url, .result_url = ask->result_url, .params = command_params(ask)};
     const char *unfit = command_unfit(self, ask, profile);
     unfit = unfit ? unfit : way_unfit(profile, &way, &self->kept);
     if (unfit) {
@@ -193,6 +238,8 @@ void command_attach(struct tracker *self, const struct msg_attach *ask, struct m
         command_say(answer, "conflict", "The task has another provider id.");
         return;
     }
+    if (!same && !pending_find_ref(self->pending, provider, ask->provider_id))
+        submit_over(self, task, true, false);
     if (!same &&
         pending_attach(self->pending, task, ask->provider_id, tracker_now(self).run_ms) != ALD_OK) {
         command_say(answer, "conflict", "Another open task has this provider id.");
@@ -224,4 +271,29 @@ void command_cancel(struct tracker *self, const struct msg_cancel *ask, struct m
     ending_apply(self, &task, &ending);
     command_view(self, ask->task, view);
     command_say(answer, "ok", "");
+}
+
+void command_withdraw(struct tracker *self, const struct msg_withdraw *ask,
+                      struct msg_answer *answer, struct msg_task_view *view)
+{
+    answer->req = ask->req;
+    uint64_t id = vault_submit_ticket(&self->vault, ask->ticket);
+    struct pending_task *task = id != 0 ? pending_find(self->pending, id) : NULL;
+    if (!task) {
+        command_say(answer, "notfound", "There is no such registration.");
+        return;
+    }
+    /* Leased or not: nothing is sent before its start is on disk. */
+    bool waits = task->submit && task->submit->stage == SUBMISSION_WAITING;
+    if (waits) {
+        struct ending ending = {.state = ALD_STATE_CANCELLED,
+                                .source = ALD_SOURCE_MANUAL,
+                                .code = "withdrawn",
+                                .received_ms = tracker_now(self).wall_ms,
+                                .trace = ""};
+        ending_apply(self, &task, &ending);
+    }
+    command_view(self, id, view);
+    command_say(answer, waits ? "ok" : "exists",
+                waits ? "" : "It may have been submitted already.");
 }

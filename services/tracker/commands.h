@@ -13,6 +13,9 @@ void command_register(struct tracker *self, const struct msg_register *ask,
 
 /* rc: ok (also when it had this id), conflict (it has another, or another task has this one),
  * notfound, exists (the task has ended). */
+/* Nobody waits for the answer to a registration: cancelled, unless it may have been submitted. */
+void command_withdraw(struct tracker *self, const struct msg_withdraw *ask,
+                      struct msg_answer *answer, struct msg_task_view *view);
 void command_attach(struct tracker *self, const struct msg_attach *ask, struct msg_answer *answer,
                     struct msg_task_view *view);
 

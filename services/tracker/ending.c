@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "services/tracker/acts_submit.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/outbox.h"
@@ -37,6 +38,9 @@ void ending_apply(struct tracker *self, struct pending_task **task_p, const stru
     ald_log(ALD_DEBUG, "task.ended", "provider=%s task=%" PRIu64 " state=%s source=%s seq=%" PRIu64,
             profile->name, task->id, ald_state_name(ending->state), ald_source_name(ending->source),
             result.seq);
+    if (task->submit)
+        submit_over(self, task, ending->state != ALD_STATE_EXPIRED,
+                    ending->state == ALD_STATE_CANCELLED);
     pending_end(self->pending, task_p, tracker_now(self).run_ms);
 }
 
@@ -73,4 +77,17 @@ void ending_close(struct tracker *self, const char *letter, bool dropped,
         quota_letter(self->quota, row.provider, -1, -(int64_t)row.size);
     ald_log(ALD_INFO, "letter.closed", "letter=%s outcome=%s", letter,
             dropped ? "dropped" : ald_disposition_name(outcome));
+}
+
+void ending_answered(struct tracker *self, const char *letter, bool dropped)
+{
+    struct msg_closing closing = {.at_ms = tracker_now(self).wall_ms};
+    ald_text_cut(closing.letter, sizeof closing.letter, ald_span_str(letter));
+    ald_text_cut(closing.state, sizeof closing.state,
+                 ald_span_str(dropped ? "dropped" : "resolved"));
+    struct vault_letter row;
+    bool open = vault_letter_find(&self->vault, letter, &row) && row.state == VAULT_LETTER_OPEN;
+    ending_close(self, letter, dropped, dropped ? ALD_DISP_DROPPED : ALD_DISP_APPLIED);
+    if (open)
+        vault_letter_tell(&self->vault, &closing);
 }

@@ -42,4 +42,7 @@ void ending_letter(struct tracker *self, const struct ending_letter *letter,
 void ending_close(struct tracker *self, const char *letter, bool dropped,
                   enum ald_disposition outcome);
 
+/* Close a letter that the dlq does not know to be closed, and tell it. */
+void ending_answered(struct tracker *self, const char *letter, bool dropped);
+
 #endif

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/jobs.h"
+#include "services/tracker/pending_submit.h"
 #include "services/tracker/providers.h"
 #include "services/tracker/vault_letters.h"
 
@@ -54,13 +55,14 @@ static void figures_counters(const struct tracker *self, zmsg_t *to)
 static void figures_tasks(const struct tracker *self, zmsg_t *to)
 {
     size_t open = pending_count(self->pending) + self->orphans;
-    size_t accepted = pending_count_unattached(self->pending);
-    size_t polling = pending_count_phase(self->pending, PENDING_LEASED);
+    size_t submitting = pending_count_submitting(self->pending);
+    size_t accepted = pending_count_unattached(self->pending) - submitting;
+    size_t polling = pending_count_polling(self->pending);
     figure(to, "tasks", "open", (int64_t)open);
     figure(to, "tasks", "accepted", (int64_t)accepted);
-    figure(to, "tasks", "submitting", 0);
+    figure(to, "tasks", "submitting", (int64_t)submitting);
     figure(to, "tasks", "polling", (int64_t)polling);
-    figure(to, "tasks", "pending", (int64_t)(open - accepted - polling));
+    figure(to, "tasks", "pending", (int64_t)(open - accepted - submitting - polling));
 }
 
 static void figures_gateways(const struct tracker *self, zmsg_t *to)

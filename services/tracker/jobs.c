@@ -7,13 +7,17 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "services/tracker/acts.h"
+#include "services/tracker/acts_submit.h"
 #include "services/tracker/inbox.h"
+#include "services/tracker/vault_submits.h"
 #include "services/tracker/vault_ways.h"
 
 enum { JOBS_POLLERS_MAX = 256, JOBS_GONE_MS = 5000, JOBS_LEASES_A_MESSAGE = 256 };
+enum { JOBS_BYTES_A_MESSAGE = 1 << 20 };
 
-static struct ald_metric jobs_leased = {
-    .kind = ALD_COUNTER, .name = "aldaba_leases_total", .help = "Poll jobs handed out."};
+static struct ald_metric jobs_leased = {.kind = ALD_COUNTER,
+                                        .name = "aldaba_leases_total",
+                                        .help = "Polls and submissions handed out."};
 
 static struct ald_metric jobs_garbage = {
     .kind = ALD_COUNTER,
@@ -36,6 +40,7 @@ struct jobs {
     size_t count;
     uint64_t last_no;
     uint64_t last_lease;
+    struct ald_buf submission; /* the one that is handed out */
 };
 
 static struct jobs_poller *jobs_poller(jobs_t *self, const char *id)
@@ -61,21 +66,44 @@ static void jobs_poller_gone(jobs_t *self, size_t index, const char *why)
     self->pollers[index] = self->pollers[--self->count];
 }
 
-/* What a poll of the task takes. The lease's spans live until the tracker's next way. */
-static void jobs_lease(const jobs_t *self, const struct pending_task *task, struct msg_lease *lease)
+/* The right to poll a task, and what its poll takes. */
+static void jobs_lease(jobs_t *self, const struct pending_task *task, zmsg_t *msg)
 {
     struct tracker *tracker = self->tracker;
     struct vault_way way = {0};
-    *lease = (struct msg_lease){
+    struct msg_lease lease = {
         .lease = task->lease, .task = task->id, .lease_ms = tracker->settings->tracker.lease_ms};
-    ald_text_cut(lease->provider, sizeof lease->provider,
-                 ald_span_str(task->account->profile->name));
-    ald_text_cut(lease->provider_id, sizeof lease->provider_id, ald_span_str(task->provider_id));
+    ald_text_cut(lease.provider, sizeof lease.provider, ald_span_str(task->account->profile->name));
+    ald_text_cut(lease.provider_id, sizeof lease.provider_id, ald_span_str(task->provider_id));
     if (task->account->profile->ruled)
         (void)vault_way_find(&tracker->vault, task->id, &tracker->kept, &way);
-    lease->poll_url = way.poll_url;
-    lease->result_url = way.result_url;
-    lease->params = way.params;
+    lease.poll_url = way.poll_url;
+    lease.result_url = way.result_url;
+    lease.params = way.params;
+    ald_frame_put(msg, &MSG_LEASE, &lease);
+}
+
+/* The right to ask for a start. Returns its size. Without its row, as after an error of the disk,
+ * the lease is nobody's and ends by itself. */
+static size_t jobs_submit(jobs_t *self, const struct pending_task *task, zmsg_t *msg)
+{
+    struct tracker *tracker = self->tracker;
+    const char *provider = task->account->profile->name;
+    char base[ALD_BASE_MAX] = "";
+    char token[ALD_TOKEN_MAX];
+    struct msg_submit submit = {.lease = task->lease,
+                                .task = task->id,
+                                .attempt = task->submit->attempt + 1,
+                                .lease_ms = tracker->settings->tracker.lease_ms};
+    if (!vault_submit_job(&tracker->vault, task->id, base, &self->submission))
+        return 0;
+    ald_text_cut(submit.provider, sizeof submit.provider, ald_span_str(provider));
+    ald_token_make(&tracker->keys, provider, task->id, (unsigned)(submit.attempt & 0xff), token);
+    (void)snprintf(submit.callback_url, sizeof submit.callback_url, "%s/cb/%s/%s", base, provider,
+                   token);
+    submit.submission = ald_buf_span(&self->submission);
+    ald_frame_put(msg, &MSG_SUBMIT, &submit);
+    return submit.submission.len;
 }
 
 /* Leases for one poller, as many as it has credit for. False: it could not be reached. */
@@ -88,21 +116,23 @@ static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
                  ald_span_str(ald_service_instance(tracker->service)));
     zmsg_t *msg = NULL;
     uint64_t count = 0;
-    while (poller->credit > 0 && count < JOBS_LEASES_A_MESSAGE) {
+    size_t bytes = 0;
+    while (poller->credit > 0 && count < JOBS_LEASES_A_MESSAGE && bytes < JOBS_BYTES_A_MESSAGE) {
         struct pending_task *task =
             pending_lease(tracker->pending, poller->no, self->last_lease + 1, now_ms);
         if (!task)
             break;
-        struct msg_lease lease;
         self->last_lease++;
-        jobs_lease(self, task, &lease);
         if (!msg) {
             msg = zmsg_new();
             zframe_t *who = zframe_dup(poller->who);
             zmsg_append(msg, &who);
             ald_frame_put(msg, &MSG_LEASES, &head);
         }
-        ald_frame_put(msg, &MSG_LEASE, &lease);
+        if (task->submit)
+            bytes += jobs_submit(self, task, msg);
+        else
+            jobs_lease(self, task, msg);
         poller->credit--;
         count++;
     }
@@ -139,19 +169,30 @@ static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *r
     *who_p = NULL;
 }
 
+static bool jobs_item(jobs_t *self, struct ald_span bytes, struct msg_ack *ack)
+{
+    struct msg_outcome outcome;
+    struct msg_started started;
+    if (ald_wire_is(&MSG_STARTED, bytes) &&
+        ald_wire_decode(&MSG_STARTED, &started, bytes) == ALD_OK)
+        act_started(self->tracker, &started, ack);
+    else if (ald_wire_decode(&MSG_OUTCOME, &outcome, bytes) == ALD_OK)
+        act_outcome(self->tracker, &outcome, ack);
+    else
+        return false;
+    return true;
+}
+
 static void jobs_batch(jobs_t *self, zframe_t **who_p, const struct msg_batch *head, zmsg_t *msg)
 {
     inbox_begin(&self->inbox, who_p, ald_service_instance(self->tracker->service), head->batch);
     zframe_t *frame = zmsg_next(msg);
     for (; frame; frame = zmsg_next(msg)) {
-        struct msg_outcome outcome;
         struct msg_ack ack = {0};
-        if (ald_wire_decode(&MSG_OUTCOME, &outcome, ald_frame_span(frame)) == ALD_OK) {
-            act_outcome(self->tracker, &outcome, &ack);
+        if (jobs_item(self, ald_frame_span(frame), &ack))
             inbox_ack(&self->inbox, &ack);
-        } else {
+        else
             ald_metric_add(&jobs_garbage, 1);
-        }
     }
 }
 
@@ -232,6 +273,7 @@ enum ald_rc jobs_new(struct tracker *tracker, jobs_t **out, struct ald_err *err)
     jobs_t *self = zmalloc(sizeof *self);
     self->tracker = tracker;
     self->sock = sock;
+    ald_buf_init(&self->submission, ALD_SUBMISSION_MAX);
     /* Above every lease of an earlier run, whose outcomes may still come; below 2^53. */
     self->last_lease = (uint64_t)ald_clock_now().wall_ms * 1000;
     ald_metric_register(&jobs_leased);
@@ -258,6 +300,7 @@ void jobs_destroy(jobs_t **self_p)
         zframe_destroy(&self->pollers[i].who);
     zloop_reader_end(ald_service_loop(self->tracker->service), ald_sock_z(self->sock));
     inbox_forget(&self->inbox);
+    ald_buf_free(&self->submission);
     ald_sock_destroy(&self->sock);
     free(self);
     *self_p = NULL;

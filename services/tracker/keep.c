@@ -8,7 +8,9 @@
 #include "common/base/text.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/pending_submit.h"
 #include "services/tracker/vault_letters.h"
+#include "services/tracker/vault_submits.h"
 
 enum {
     KEEP_BEAT_MS = 1000,
@@ -60,6 +62,18 @@ static void keep_polls(void *arg, uint64_t task, uint32_t polls, uint32_t hinted
     struct pending_task *open = pending_find(self->pending, task);
     if (open)
         pending_polls(self->pending, open, polls, hinted);
+}
+
+static void keep_submit(void *arg, uint64_t task, const struct submission *row)
+{
+    struct tracker *self = arg;
+    struct pending_task *open = pending_find(self->pending, task);
+    if (!open || open->provider_id[0] != '\0')
+        return;
+    struct submission facts = *row;
+    facts.stale_after_ms = open->stale_at_ms - open->made_ms;
+    facts.give_up_after_ms = open->give_up_at_ms - open->made_ms;
+    pending_submit(self->pending, open, &facts, self->run_base_ms);
 }
 
 static void keep_tail(void *arg, uint64_t task, uint64_t seq)
@@ -194,6 +208,7 @@ enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
     vault_each_unindexed(&self->vault, keep_tail, self);
     vault_each_open(&self->vault, keep_task, self);
     vault_each_polled(&self->vault, keep_polls, self);
+    vault_each_submit(&self->vault, keep_submit, self);
     keep_budgets_back(self);
     vault_each_parked(&self->vault, keep_parked, self);
     vault_each_sender(&self->vault, keep_restore_sender, self);

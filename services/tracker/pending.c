@@ -1,28 +1,12 @@
 #include "services/tracker/pending.h"
 
-#include <czmq.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/guard.h"
+#include "services/tracker/pending_inside.h"
 #include "services/tracker/pending_rules.h"
 #include "services/tracker/shards.h"
-
-enum { PENDING_ACCOUNTS_MAX = 1024 };
-
-struct pending {
-    struct pending_options options;
-    shards_t *by_id;  /* &task->id -> task */
-    shards_t *by_ref; /* task->ref -> task */
-    ald_heap_t *due;
-    struct pending_account *accounts;
-    size_t account_count;
-    size_t account_turn; /* where the next lease looks first */
-    size_t phase_count[3];
-    size_t unattached;
-    struct pending_task *oldest, *youngest; /* by id */
-    uint64_t random;
-};
 
 pending_t *pending_new(const struct pending_options *options)
 {
@@ -40,6 +24,7 @@ pending_t *pending_new(const struct pending_options *options)
 static void pending_task_free(struct pending_task *task)
 {
     free(task->ref);
+    free(task->submit);
     free(task);
 }
 
@@ -77,7 +62,7 @@ struct pending_account *pending_account(pending_t *self, const struct ald_profil
     return account;
 }
 
-static uint64_t pending_random(pending_t *self)
+uint64_t pending_random(pending_t *self)
 {
     self->random ^= self->random << 13;
     self->random ^= self->random >> 7;
@@ -85,7 +70,7 @@ static uint64_t pending_random(pending_t *self)
     return self->random;
 }
 
-static void pending_due_at(pending_t *self, struct pending_task *task, int64_t at_ms)
+void pending_due_at(pending_t *self, struct pending_task *task, int64_t at_ms)
 {
     if (task->due.pos == SIZE_MAX) {
         task->due.key = at_ms;
@@ -97,8 +82,7 @@ static void pending_due_at(pending_t *self, struct pending_task *task, int64_t a
 
 /* An idle task is looked at when it is stale, and at its deadline; past that, when its last poll
  * may be tried again. */
-static void pending_idle_until(pending_t *self, struct pending_task *task, int64_t at_ms,
-                               int64_t now_ms)
+void pending_idle_until(pending_t *self, struct pending_task *task, int64_t at_ms, int64_t now_ms)
 {
     const struct ald_schedule *schedule = &task->account->profile->schedule;
     bool polls_left = pending_can_poll(task) && task->requests < schedule->max_requests;
@@ -137,14 +121,17 @@ static void pending_step_out(pending_t *self, struct pending_task *task)
         self->youngest = task->older;
 }
 
-static void pending_phase_set(pending_t *self, struct pending_task *task, enum pending_phase phase)
+void pending_phase_set(pending_t *self, struct pending_task *task, enum pending_phase phase)
 {
+    bool submits = task->use == BUDGET_SUBMIT;
     self->phase_count[task->phase]--;
+    self->leased_submits -= submits && task->phase == PENDING_LEASED;
     task->phase = phase;
     self->phase_count[phase]++;
+    self->leased_submits += submits && phase == PENDING_LEASED;
 }
 
-static void pending_dequeue(pending_t *self, struct pending_task *task)
+void pending_dequeue(pending_t *self, struct pending_task *task)
 {
     struct pending_queue *queue = &task->account->queue[task->use];
     if (task->prev)
@@ -162,8 +149,8 @@ static void pending_dequeue(pending_t *self, struct pending_task *task)
 
 /* A queued task stays in the heap for its end: it may wait for a poller until then. One that waits
  * for the share of hints is looked at when it is due without its hint. */
-static void pending_enqueue(pending_t *self, struct pending_task *task, enum budget_use use,
-                            int64_t now_ms)
+void pending_enqueue(pending_t *self, struct pending_task *task, enum budget_use use,
+                     int64_t now_ms)
 {
     struct pending_queue *queue = &task->account->queue[use];
     task->use = use;
@@ -177,7 +164,9 @@ static void pending_enqueue(pending_t *self, struct pending_task *task, enum bud
     queue->last = task;
     task->account->queued++;
     pending_phase_set(self, task, PENDING_QUEUED);
-    int64_t end_ms = task->give_up_at_ms + self->options.last_poll_grace_ms;
+    int64_t end_ms = task->give_up_at_ms;
+    if (use != BUDGET_SUBMIT)
+        end_ms += self->options.last_poll_grace_ms;
     if (use == BUDGET_HINTED && task->ordinary_at_ms < end_ms)
         end_ms = task->ordinary_at_ms;
     pending_due_at(self, task, end_ms > now_ms ? end_ms : now_ms + 1);
@@ -265,6 +254,8 @@ enum ald_rc pending_attach(pending_t *self, struct pending_task *task, const cha
     struct pending_task *other = pending_find_ref(self, task->account->profile->name, provider_id);
     if (other)
         return other == task ? ALD_OK : ALD_EXISTS;
+    if (task->submit)
+        pending_submit_settled(self, task, now_ms);
     if (task->provider_id[0] != '\0')
         shards_remove(self->by_ref, task->ref);
     else
@@ -300,7 +291,7 @@ bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms)
 }
 
 /* A lease is over. left: its request may have reached the provider. */
-static void pending_unlease(pending_t *self, struct pending_task *task, bool left, int64_t now_ms)
+void pending_unlease(pending_t *self, struct pending_task *task, bool left, int64_t now_ms)
 {
     budget_settle(&task->account->budget, task->use, left, now_ms);
     task->account->leased--;
@@ -326,6 +317,7 @@ void pending_end(pending_t *self, struct pending_task **task_p, int64_t now_ms)
     shards_remove(self->by_id, &task->id);
     pending_step_out(self, task);
     self->phase_count[task->phase]--;
+    self->submitting -= task->submit && task->submit->stage != SUBMISSION_WAITING;
     task->account->open--;
     pending_task_free(task);
     *task_p = NULL;
@@ -374,6 +366,8 @@ enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
         pending_due_at(self, task, now_ms + 1000);
         return PENDING_WAITS;
     }
+    if (task->submit)
+        return pending_submit_due(self, task, now_ms, out);
     if (task->phase == PENDING_LEASED) {
         pending_return(self, task, now_ms);
     } else if (task->phase == PENDING_IDLE) {
@@ -397,6 +391,7 @@ struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t le
         if (!task)
             continue;
         self->account_turn = at + 1;
+        account->submitted = task->use == BUDGET_SUBMIT;
         pending_dequeue(self, task);
         pending_phase_set(self, task, PENDING_LEASED);
         task->lease = lease;
@@ -414,8 +409,12 @@ void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms)
 {
     if (task->phase != PENDING_LEASED)
         return;
+    if (task->submit && task->submit->stage != SUBMISSION_WAITING) {
+        pending_due_at(self, task, now_ms); /* it may have been sent: see pending_submit_due */
+        return;
+    }
     (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
-    pending_unlease(self, task, true, now_ms);
+    pending_unlease(self, task, !task->submit, now_ms); /* what was not started never left */
     pending_enqueue(self, task, task->use, now_ms);
 }
 
@@ -453,6 +452,11 @@ size_t pending_count_phase(const pending_t *self, enum pending_phase phase)
 size_t pending_count_unattached(const pending_t *self)
 {
     return self->unattached;
+}
+
+size_t pending_count_polling(const pending_t *self)
+{
+    return self->phase_count[PENDING_LEASED] - self->leased_submits;
 }
 
 uint64_t pending_lowest(const pending_t *self)

@@ -24,6 +24,8 @@
  * Polls that callbacks asked for are queued apart where the budget has a share for them. When the
  * share is used up such a task waits for it only until it would have been polled anyway.
  *
+ * A task that aldaba submits itself begins otherwise: see pending_submit.h.
+ *
  * Threads: one owner.
  */
 #ifndef ALD_TRACKER_PENDING_H
@@ -37,6 +39,7 @@
 #include "common/base/rc.h"
 #include "common/config/profile.h"
 #include "services/tracker/budget.h"
+#include "services/tracker/submission.h"
 
 typedef struct pending pending_t;
 
@@ -54,7 +57,8 @@ struct pending_account {
     uint64_t open; /* tasks here */
     uint64_t queued;
     uint64_t leased;
-    bool seen; /* it has had a task in this run */
+    bool seen;      /* it has had a task in this run */
+    bool submitted; /* the last lease was a submission's */
     struct pending_queue queue[BUDGET_USES];
 };
 
@@ -84,6 +88,7 @@ struct pending_task {
     bool hinted;                          /* the poll that is queued or leased was asked for */
     bool placed;                          /* the provider said where it is polled */
     bool deadline_polled;                 /* a poll was answered after give_up_at */
+    struct submission *submit;            /* it is to be submitted (pending_submit.h); else NULL */
     struct pending_task *prev, *next;     /* in the account's queue */
     struct pending_task *older, *younger; /* of all, by id */
 };
@@ -160,15 +165,16 @@ void pending_polled(pending_t *self, struct pending_task *task, const struct pen
 enum pending_due_kind {
     PENDING_NOTHING, /* no task is due */
     PENDING_WAITS,   /* its due was moved (a poll was queued, a lease taken back): look again */
-    PENDING_EXPIRE   /* *task must end as expired */
+    PENDING_EXPIRE,  /* *task must end: its deadline is over */
+    PENDING_UNSURE   /* the lease of *task's started submission is over: pending_submit_unsure */
 };
 
 /* Look at the task that is due first. hold: no task may expire now. */
 enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
                                   struct pending_task **task);
 
-/* Take the next task to poll, fairly among accounts whose budget lets one go, and lease it to
- * poller. NULL: nothing to do now. */
+/* Take the next task to poll or to submit, fairly among accounts whose budget lets one go, and
+ * lease it to poller. NULL: nothing to do now. */
 struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t lease,
                                    int64_t now_ms);
 
@@ -180,6 +186,8 @@ size_t pending_count(const pending_t *self);
 size_t pending_count_phase(const pending_t *self, enum pending_phase phase);
 /* Open tasks whose provider id is not known yet. */
 size_t pending_count_unattached(const pending_t *self);
+/* Leased ones that are polled. */
+size_t pending_count_polling(const pending_t *self);
 
 /* Lowest open id, or 0. */
 uint64_t pending_lowest(const pending_t *self);

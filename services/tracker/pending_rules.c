@@ -70,9 +70,15 @@ bool pending_may_expire(const struct pending_task *task, int64_t grace_ms, int64
 
 struct pending_task *pending_next(const struct pending_account *account, int64_t now_ms)
 {
-    for (unsigned use = BUDGET_USES; use-- > 0;)
-        if (account->queue[use].first && budget_when(&account->budget, use, now_ms) <= now_ms)
-            return account->queue[use].first;
+    /* Submissions and polls in turn; of the polls those that were asked for first. */
+    static const enum budget_use orders[][BUDGET_USES] = {
+        {BUDGET_SUBMIT, BUDGET_HINTED, BUDGET_ORDINARY},
+        {BUDGET_HINTED, BUDGET_ORDINARY, BUDGET_SUBMIT}};
+    const enum budget_use *order = orders[account->submitted];
+    for (unsigned i = 0; i < BUDGET_USES; i++)
+        if (account->queue[order[i]].first &&
+            budget_when(&account->budget, order[i], now_ms) <= now_ms)
+            return account->queue[order[i]].first;
     return NULL;
 }
 

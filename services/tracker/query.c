@@ -51,7 +51,7 @@ void query_ask_task(query_t *self, zframe_t **who_p, const struct msg_get *get)
     struct reader_hint hint = {.seq = tracker_tail_seq(tracker, get->task)};
     const struct pending_task *task = pending_find(tracker->pending, get->task);
     if (task) {
-        hint.polling = task->phase == PENDING_LEASED;
+        hint.polling = task->phase == PENDING_LEASED && !task->submit;
         hint.polls = task->polls;
         ald_token_make(&tracker->keys, task->account->profile->name, task->id, 0, hint.token);
     }
@@ -180,6 +180,7 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
         struct msg_register reg;
         struct msg_attach attach;
         struct msg_cancel cancel;
+        struct msg_withdraw withdraw;
     } ask;
     struct msg_answer answer = {0};
     struct msg_task_view view = {0};
@@ -191,6 +192,8 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
         command_attach(self->tracker, &ask.attach, &answer, &view);
     else if (ald_wire_decode(&MSG_CANCEL, &ask.cancel, bytes) == ALD_OK)
         command_cancel(self->tracker, &ask.cancel, &answer, &view);
+    else if (ald_wire_decode(&MSG_WITHDRAW, &ask.withdraw, bytes) == ALD_OK)
+        command_withdraw(self->tracker, &ask.withdraw, &answer, &view);
     else if (query_asks_figures(bytes, &answer))
         figures = true;
     else if (!providers_ask(self->tracker, bytes, &answer, &more))
@@ -313,6 +316,7 @@ enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *er
     if (rc != ALD_OK)
         return rc;
     struct ald_sock_options options = {.type = ZMQ_ROUTER,
+                                       .max_frame = 1 << 20, /* a submission and its frame */
                                        .heartbeat_ms = tracker->settings->bus.heartbeat_ms};
     ald_sock_t *sock = NULL;
     rc = ald_sock_bind(&options, endpoint, &sock, err);

@@ -3,6 +3,7 @@
 
 #include "common/base/text.h"
 #include "services/tracker/reader_inside.h"
+#include "services/tracker/submission.h"
 
 uint64_t reading_seq(struct reading *self, uint64_t task, uint64_t hint)
 {
@@ -43,7 +44,9 @@ void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct ms
 }
 
 #define READING_TASK_COLUMNS                                                                       \
-    "id, provider, provider_id, task_key, meta, created_ms, stale_after_ms, give_up_after_ms"
+    "t.id, t.provider, t.provider_id, t.task_key, t.meta, t.created_ms, t.stale_after_ms,"         \
+    " t.give_up_after_ms, s.stage, s.asked_ms, s.within_ms FROM tasks t LEFT JOIN submits s"       \
+    " ON s.task = t.id"
 
 static void reading_view(ald_stmt_t *stmt, struct msg_task_view *view)
 {
@@ -53,10 +56,20 @@ static void reading_view(ald_stmt_t *stmt, struct msg_task_view *view)
     ald_text_cut(view->provider_id, sizeof view->provider_id, ald_stmt_text(stmt, 2));
     ald_text_cut(view->key, sizeof view->key, ald_stmt_text(stmt, 3));
     ald_text_cut(view->meta, sizeof view->meta, ald_stmt_text(stmt, 4));
-    view->stale_at_ms = view->created_at_ms + ald_stmt_i64(stmt, 6);
-    view->give_up_at_ms = view->created_at_ms + ald_stmt_i64(stmt, 7);
-    const char *state = view->provider_id[0] != '\0' ? "pending" : "accepted";
-    ald_text_cut(view->state, sizeof view->state, ald_span_str(state));
+    /* A submission's times count from its start. Without a row of one its columns are 0. */
+    bool submits = ald_stmt_i64(stmt, 10) > 0;
+    int64_t stage = ald_stmt_i64(stmt, 8);
+    int64_t asked_ms = ald_stmt_i64(stmt, 9);
+    int64_t from_ms = asked_ms > 0 ? asked_ms : view->created_at_ms;
+    bool waits = submits && stage == SUBMISSION_WAITING;
+    view->stale_at_ms = waits ? 0 : from_ms + ald_stmt_i64(stmt, 6);
+    view->give_up_at_ms =
+        waits ? view->created_at_ms + ald_stmt_i64(stmt, 10) : from_ms + ald_stmt_i64(stmt, 7);
+    bool started = submits && !waits;
+    enum ald_state state = view->provider_id[0] != '\0'             ? ALD_STATE_PENDING
+                           : started && stage != SUBMISSION_SETTLED ? ALD_STATE_SUBMITTING
+                                                                    : ALD_STATE_ACCEPTED;
+    ald_text_cut(view->state, sizeof view->state, ald_span_str(ald_state_name(state)));
 }
 
 static void reading_answer(struct reading *self, uint64_t req, const char *rc, const char *detail,
@@ -71,8 +84,7 @@ static void reading_answer(struct reading *self, uint64_t req, const char *rc, c
 
 static bool reading_task(struct reading *self, uint64_t task, struct msg_task_view *view)
 {
-    ald_stmt_t *stmt =
-        reading_prepare(self, "SELECT " READING_TASK_COLUMNS " FROM tasks WHERE id = ?1");
+    ald_stmt_t *stmt = reading_prepare(self, "SELECT " READING_TASK_COLUMNS " WHERE t.id = ?1");
     if (!stmt)
         return false;
     ald_stmt_bind_i64(stmt, 1, (int64_t)task);
@@ -171,8 +183,8 @@ static void reading_page(struct reading *self, const struct msg_list *list, int6
     int64_t indexed = reading_fact(self, "indexed_seq");
     uint64_t lane = (uint64_t)reading_fact(self, "lane");
     ald_stmt_t *stmt = reading_prepare(self, "SELECT " READING_TASK_COLUMNS
-                                             " FROM tasks WHERE id < ?1 AND (?2 = 0 OR id = ?2)"
-                                             " ORDER BY id DESC LIMIT ?3");
+                                             " WHERE t.id < ?1 AND (?2 = 0 OR t.id = ?2)"
+                                             " ORDER BY t.id DESC LIMIT ?3");
     if (!stmt)
         return;
     ald_stmt_bind_i64(stmt, 1, below);

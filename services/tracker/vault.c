@@ -51,6 +51,15 @@ static const struct ald_store_step VAULT_STEPS[] = {
     {3, 1,
      "CREATE TABLE ways (task INTEGER PRIMARY KEY, poll_url TEXT NOT NULL,"
      " result_url TEXT NOT NULL, params TEXT NOT NULL);"},
+    {4, 1,
+     "CREATE TABLE submits (task INTEGER PRIMARY KEY, stage BIGINT NOT NULL,"
+     " attempt BIGINT NOT NULL, lease BIGINT NOT NULL, tries BIGINT NOT NULL,"
+     " strange BIGINT NOT NULL, made_ms BIGINT NOT NULL, next_ms BIGINT NOT NULL,"
+     " asked_ms BIGINT NOT NULL, within_ms BIGINT NOT NULL, letter TEXT NOT NULL,"
+     " base TEXT NOT NULL, ticket TEXT NOT NULL, body BLOB);"
+     "CREATE INDEX submits_open ON submits (task) WHERE stage < 3;"
+     "CREATE INDEX submits_ticket ON submits (ticket) WHERE stage < 3 AND ticket <> '';"
+     "ALTER TABLE outbox ADD COLUMN closes BIGINT NOT NULL DEFAULT 0;"},
 };
 
 /* 4 MiB: little to copy at once, and a log that begins anew often is written over, which a disk

@@ -53,6 +53,26 @@ void vault_letter_add(struct vault *self, struct msg_letter *letter, int64_t arr
     books_add(&self->books, BOOK_LETTERS_MADE, 1);
 }
 
+void vault_letter_tell(struct vault *self, struct msg_closing *closing)
+{
+    struct ald_buf bytes;
+    ald_buf_init(&bytes, 4096);
+    closing->num = (uint64_t)++self->last_outbox;
+    if (ald_wire_encode(&MSG_CLOSING, closing, &bytes) != ALD_OK)
+        vault_fail(self, ALD_TOOBIG);
+    ald_stmt_t *stmt = vault_prepare(
+        self, "INSERT INTO outbox (num, letter, message, closes) VALUES (?1, ?2, ?3, 1)");
+    if (stmt) {
+        ald_stmt_bind_i64(stmt, 1, (int64_t)closing->num);
+        ald_stmt_bind_str(stmt, 2, closing->letter);
+        ald_stmt_bind_blob(stmt, 3, ald_buf_span(&bytes));
+        vault_run(self, stmt);
+        self->outbox++;
+    }
+    ald_buf_free(&bytes);
+    vault_meta_set(self, "last_outbox", self->last_outbox);
+}
+
 bool vault_letter_find(struct vault *self, const char *letter, struct vault_letter *out)
 {
     ald_stmt_t *stmt = vault_prepare(
@@ -175,7 +195,19 @@ void vault_letter_sums(struct vault *self, int64_t *open, uint64_t *open_sum, in
                        uint64_t *outbox_sum)
 {
     vault_sum(self, "SELECT letter FROM letters WHERE state = 0", open, open_sum);
-    vault_sum(self, "SELECT letter FROM outbox", outbox, outbox_sum);
+    vault_sum(self,
+              "SELECT o.letter FROM outbox o JOIN letters l ON l.letter = o.letter"
+              " WHERE o.closes = 0 AND l.state = 0",
+              outbox, outbox_sum);
+    /* Closed here, and open at the dlq until it is told. */
+    int64_t untold = 0;
+    uint64_t untold_sum = 0;
+    vault_sum(self,
+              "SELECT o.letter FROM outbox o WHERE o.closes = 1 AND NOT EXISTS"
+              " (SELECT 1 FROM outbox w WHERE w.letter = o.letter AND w.closes = 0)",
+              &untold, &untold_sum);
+    *outbox -= untold;
+    *outbox_sum ^= untold_sum;
 }
 
 void vault_each_sender(struct vault *self, vault_sender_fn *fn, void *context)

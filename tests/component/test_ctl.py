@@ -497,9 +497,20 @@ def test_a_key_is_made_once(tmp_path):
     assert run("keys", "new", "callback", tmp_path / "no" / "key").returncode == 1
 
 
-def test_submit_says_what_to_do_instead():
-    answer = run("submit", "sandbox", "googlekey=x")
-    assert answer.returncode == 1 and "reserve" in answer.stderr
+def test_submit(gateway, tmp_path):
+    file = tmp_path / "a.png"
+    file.write_bytes(b"\x89PNG")
+    gateway.plan("POST", "/v1/tasks", (202, OPEN_TASK))
+    answer = run("submit", "sandbox", "a=b=c", "n:=0.00085", "l:=[1, {}]", f"file=@{file}",
+                 "--key", "k", "--meta", "m", "-q", "--url", gateway.url)
+    assert (answer.returncode, answer.stdout) == (0, f"{BIG_ID}\n"), answer
+    assert gateway.asked[-1]["headers"]["Idempotency-Key"] == "k"
+    assert gateway.asked[-1]["body"] == (
+        '{"provider":"sandbox","meta":"m","params":{"a":"b=c","n":0.00085,"l":[1, {}]},'
+        '"files":{"file":{"name":"a.png","content":"iVBORw=="}}}')
+    for word in ("nonsense", "=x", "n:={", f"f=@{tmp_path}/none"):
+        wrong = run("submit", "sandbox", word, "--url", gateway.url)
+        assert wrong.returncode == 64 and wrong.stderr, wrong
 
 
 def test_usage():

@@ -37,6 +37,20 @@ MOODS = {
     "429": "429 with Retry-After",
 }
 
+# What becomes of a request to submit. Those with "took" make the task, whatever the client hears.
+ORDERS = {
+    "truth": "the task is taken, and its id is the answer",
+    "took-cut": "the task is taken; the connection closes without an answer",
+    "took-502": "the task is taken; the answer is 502 with a page of HTML",
+    "took-hang": "the task is taken, and no answer comes",
+    "521": "nothing is taken: 521 with a page of HTML",
+    "noslot": "nothing is taken: ERROR_NO_SLOT_AVAILABLE",
+    "balance": "nothing is taken: ERROR_ZERO_BALANCE",
+    "ban1003": "nothing is taken: ERROR: 1003",
+    "pageurl": "nothing is taken: ERROR_PAGEURL",
+    "new": "nothing is taken: ERROR_SOMETHING_NEW, a code that nobody documented",
+}
+
 DEMONSTRATION = "ok=50,drop=15,double=8,late=8,early=4,reorder=6,conflict=3,broken=4,error=2"
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789-_"

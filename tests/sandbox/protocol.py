@@ -31,7 +31,7 @@ class Routes:
             "/_sandbox/stats": self.stats, "/_sandbox/ledger": self.ledger,
             "/_sandbox/submit": self.submit_many, "/_sandbox/moods": self.set_moods,
             "/_sandbox/fates": self.set_fates,
-            "/_sandbox/times": self.times,
+            "/_sandbox/times": self.times, "/_sandbox/heard": self.heard,
         }
         self.actions = {
             "get": self.get, "get2": self.get, "getbalance": self.balance,
@@ -59,15 +59,33 @@ class Routes:
 
     async def submit(self, request):
         params = request.params()
+        self.provider.heard.append({"method": request.method, "query": request.query,
+                                    "type": request.headers.get("content-type", ""),
+                                    "params": params})
         refusal = self.refused(params)
         if refusal:
             return refusal
         try:
+            order = self.provider.order(params)
+            if not order.startswith("took") and order != "truth":
+                return self.refuse_order(order, params)
             task = self.provider.submit(params)
         except ValueError:
             return say(params, False, "ERROR_BAD_PARAMETERS")
         await self.provider.begin(task)
+        if order == "took-502":
+            return Reply(502, HTML, "text/html")
+        if order in ("took-cut", "took-hang"):
+            return Reply(manner=order[5:])
         return say(params, True, task.id)
+
+    @staticmethod
+    def refuse_order(order, params):
+        words = {"noslot": "ERROR_NO_SLOT_AVAILABLE", "balance": "ERROR_ZERO_BALANCE",
+                 "ban1003": "ERROR: 1003", "pageurl": "ERROR_PAGEURL",
+                 "new": "ERROR_SOMETHING_NEW"}
+        return say(params, False, words[order]) if order in words \
+            else Reply(int(order), HTML, "text/html")
 
     async def submit_many(self, request):
         """n tasks with the same parameters, made here: no key needed. Early callbacks run along."""
@@ -163,6 +181,10 @@ class Routes:
     async def times(self, request):
         """When each request of a path came: seconds of this process's clock."""
         return as_json(self.provider.request_times[request.params().get("path", "")])
+
+    async def heard(self, _request):
+        """Every request to submit, with its parameters."""
+        return as_json(self.provider.heard)
 
     async def set_moods(self, request):
         return self.set_weights(self.provider.moods, request, MOODS)

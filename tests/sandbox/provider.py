@@ -9,7 +9,7 @@ import random
 import time
 
 from callbacks import BREAK, Caller
-from fates import ERROR_CODE, FATES, MOODS, Chooser, make_answer
+from fates import ERROR_CODE, FATES, MOODS, ORDERS, Chooser, make_answer
 
 EPOCH_S = 1767225600  # 2026-01-01
 REORDER_DEPTH = 4
@@ -34,7 +34,7 @@ class Task:
         self.reports = []
 
     def ledger(self):
-        return {"id": self.id, "fate": self.fate, "answer": self.answer,
+        return {"id": self.id, "ref": self.params.get("ref", ""), "fate": self.fate, "answer": self.answer,
                 "created_ms": self.created_ms, "pingback": self.pingback, "polls": self.polls,
                 "callbacks": self.callbacks, "reports": self.reports}
 
@@ -62,6 +62,8 @@ class Provider:
         self.moods = Chooser(options.seed, options.moods, "truth")
         self.mood_counts = collections.Counter()
         self.requests = collections.Counter()
+        self.orders = {}  # ref -> what becomes of its next requests
+        self.heard = []  # parameters of the requests to submit, as they came
         self.request_times = collections.defaultdict(list)
         self.polls = 0
         self.planned = 0
@@ -93,6 +95,15 @@ class Provider:
         solve_s = task.number("solve", self.options.solve * luck.uniform(0.5, 1.5))
         task.ready_at = asyncio.get_running_loop().time() + solve_s
         return task
+
+    def order(self, params):
+        """What becomes of this request to submit: the next word of `orders=` for its `ref=`."""
+        ref, words = params.get("ref", ""), params.get("orders", "")
+        left = self.orders.setdefault(ref, [word for word in words.split(",") if word])
+        word = left.pop(0) if left else "truth"
+        if word not in ORDERS:
+            raise ValueError(f"unknown order {word!r}; known are: {', '.join(ORDERS)}")
+        return word
 
     async def begin(self, task):
         """Set the task's fate going. An early callback is over when this returns."""

@@ -81,7 +81,8 @@ def multipart_params(boundary, body):
 @dataclasses.dataclass
 class Reply:
     """manner: whole, drip (a byte each pace_s), half (cut after half of the body), endless (the
-    body again and again in chunks until size bytes), hang (nothing until the peer goes)."""
+    body again and again in chunks until size bytes), hang (nothing until the peer goes), cut (closed without a
+    word)."""
 
     status: int = 200
     body: bytes = b""
@@ -166,6 +167,8 @@ async def read_chunks(reader):
 async def write_reply(writer, reply, keep_alive):
     """True when the connection may serve another request."""
     body = reply.body
+    if reply.manner == "cut":
+        return False
     if reply.manner == "hang":
         await asyncio.sleep(IDLE_S)
         return False

@@ -17,7 +17,7 @@ import tempfile
 from support import bus
 from support.daemon import Daemon
 from support.http import Client
-from support.settings import free_port, house_settings, merge, to_yaml
+from support.settings import free_port, house_settings, merge, sandbox_profile, to_yaml
 from support.until import until
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -47,9 +47,12 @@ def new_sandbox(folder, *arguments, name="sandbox"):
 
 class House:
     """pollers: how many. settings: laid over the common ones. profile: laid over the provider's.
-    per_service: {service: settings} for one daemon alone. sandbox: the provider's arguments."""
+    per_service: {service: settings} for one daemon alone. sandbox: the provider's arguments.
+    describe: makes the provider's profile from its port."""
 
-    def __init__(self, pollers=1, settings=None, profile=None, per_service=None, sandbox=()):
+    def __init__(self, pollers=1, settings=None, profile=None, per_service=None, sandbox=(),
+                 describe=sandbox_profile):
+        self.describe = describe
         self.folder = tempfile.mkdtemp(prefix="ald-")
         self.run = os.path.join(self.folder, "run")
         os.mkdir(self.run, 0o700)
@@ -108,6 +111,7 @@ class House:
     def write_settings(self):
         base = house_settings(self.folder, self.run, self.public.port, self.private.port,
                               self.provider.port)
+        base["providers"]["sandbox"] = self.describe(self.provider.port)
         base = merge(base, {"providers": {"sandbox": self.profile}, **self.settings})
         for service in ("", *self.per_service):
             text = to_yaml(merge(base, self.per_service.get(service, {})))

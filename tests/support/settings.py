@@ -13,7 +13,7 @@ def to_yaml(value, depth=0):
     """A mapping of mappings, lists of scalars and scalars, in block style."""
     lines = []
     for key, item in value.items():
-        lead = f"{'  ' * depth}{key}:"
+        lead = f"{'  ' * depth}{scalar(key)}:"
         if isinstance(item, dict):
             lines += [lead, to_yaml(item, depth + 1)]
         elif isinstance(item, list):
@@ -76,6 +76,22 @@ def sandbox_profile(port):
                          "give_up_after": "30s"},
         },
         "callback": {"trust": "id", "auth": {"source_ips": ["127.0.0.1"]}, "stale_after": "1s"},
+    }
+
+
+def shop_profile(port):
+    """The same provider described by rules: aldaba submits by itself."""
+    return {
+        "extends": "twocaptcha-v1",
+        "secrets": {"key": {"env": "ALDABA_SANDBOX_KEY"}},
+        "submit": {"request": {"url": f"http://127.0.0.1:{port}/in.php"}},
+        "poll": {
+            "request": {"url": f"http://127.0.0.1:{port}/res.php"},
+            "schedule": {"first_after": "1s", "every": "200ms", "max_every": "2s",
+                         "max_requests": 50, "give_up_after": "30s"},
+        },
+        "callback": {"stale_after": "1s"},
+        "budgets": [],
     }
 
 

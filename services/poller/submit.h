@@ -1,0 +1,20 @@
+/* submit.h - the request of one submission: what the lease brought, as the profile says it is sent.
+ *
+ * Pure: nothing is sent from here. One thread.
+ */
+#ifndef ALD_POLLER_SUBMIT_H
+#define ALD_POLLER_SUBMIT_H
+
+#include "common/config/profile_request.h"
+#include "services/poller/work.h"
+
+enum { SUBMIT_REQUEST_MAX = 2 << 20 }; /* bytes of each part: forms triple what they encode */
+
+/* Fill it in. NULL: done; else why it can't be, whoever tries. */
+const char *submit_request(const struct ald_profile *profile, const struct work_submit *submit,
+                           struct ald_request *out);
+
+/* The outcome of one that can't be: it is an end. */
+void submit_refused(const char *error, struct msg_outcome *out);
+
+#endif

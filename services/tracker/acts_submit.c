@@ -1,0 +1,246 @@
+#include "services/tracker/acts_submit.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "services/tracker/acts.h"
+#include "services/tracker/ending.h"
+#include "services/tracker/keep_budgets.h"
+#include "services/tracker/outcome.h"
+#include "services/tracker/pending_submit.h"
+#include "services/tracker/vault_submits.h"
+#include "services/tracker/ways.h"
+
+static const char SUBMIT_GONE[] =
+    "The poller that was let go to submit it has not said what became "
+    "of it: the provider may have taken it.";
+
+static void submit_letter(struct tracker *self, const struct pending_task *task,
+                          enum ald_reason reason, const char *cause, char out[ALD_ULID_MAX])
+{
+    const struct ending_letter letter = {
+        .reason = reason,
+        .cause = cause,
+        .provider = task->account->profile->name,
+        .provider_id = task->provider_id,
+        .task = task->id,
+        .proof = ALD_PROOF_AUTH, /* our own words: no stranger's share of anything */
+        .digest = ""};
+    ending_letter(self, &letter, out);
+}
+
+void act_started(struct tracker *self, const struct msg_started *started, struct msg_ack *ack)
+{
+    const struct tracker_now now = tracker_now(self);
+    struct pending_task *task = pending_find(self->pending, started->task);
+    bool go = task && task->submit &&
+              submission_start(task->submit, started->attempt, started->lease,
+                               pending_submit_leased(task, started->lease));
+    if (go && task->submit->stage == SUBMISSION_WAITING) {
+        char text[ALD_WORD_MAX];
+        (void)snprintf(text, sizeof text, "attempt %" PRIu64, started->attempt);
+        pending_submit_started(self->pending, task, started->attempt, started->lease, now.run_ms);
+        vault_submit_begin(&self->vault, task->id, now.run_ms);
+        vault_submit_put(&self->vault, task->id, task->submit, now.wall_ms);
+        vault_note(&self->vault, task->id, now.wall_ms, "submitting", text);
+    }
+    ack->num = started->num;
+    ald_text_cut(ack->disposition, sizeof ack->disposition,
+                 ald_span_str(go ? "applied" : "duplicate"));
+}
+
+void submit_over(struct tracker *self, const struct pending_task *task, bool answered, bool dropped)
+{
+    if (!task->submit)
+        return;
+    if (answered && task->submit->letter[0] != '\0')
+        ending_answered(self, task->submit->letter, dropped);
+    vault_submit_settle(&self->vault, task->id);
+    if (task->submit->stage == SUBMISSION_WAITING)
+        vault_submit_begin(&self->vault, task->id, tracker_now(self).run_ms);
+}
+
+/* What the last start on disk was, in wall time: an uncertain task goes on from there. */
+static void submit_put(struct tracker *self, const struct pending_task *task)
+{
+    const struct tracker_now now = tracker_now(self);
+    bool waits = task->submit->stage == SUBMISSION_WAITING;
+    vault_submit_put(&self->vault, task->id, task->submit,
+                     waits ? 0 : now.wall_ms - (now.run_ms - task->made_ms));
+}
+
+static void submit_uncertain(struct tracker *self, struct pending_task *task, const char *cause)
+{
+    char letter[ALD_ULID_MAX];
+    if (task->submit->stage == SUBMISSION_UNCERTAIN)
+        return; /* and there is a letter that says so */
+    submit_letter(self, task, ALD_REASON_SUBMIT_UNCERTAIN, cause, letter);
+    pending_submit_unsure(self->pending, task, letter, tracker_now(self).run_ms);
+    submit_put(self, task);
+    ald_log(ALD_WARN, "submit.uncertain", "provider=%s task=%" PRIu64, task->account->profile->name,
+            task->id);
+}
+
+void submit_unsure(struct tracker *self, struct pending_task *task)
+{
+    submit_uncertain(self, task, SUBMIT_GONE);
+}
+
+/* The provider has it, under this id. False: that is the id of another open task. */
+static bool submit_attach(struct tracker *self, struct pending_task *task, const char *id)
+{
+    const struct ald_profile *profile = task->account->profile;
+    if (pending_find_ref(self->pending, profile->name, id))
+        return false;
+    submit_over(self, task, true, false);
+    ALD_ASSERT(pending_attach(self->pending, task, id, tracker_now(self).run_ms) == ALD_OK);
+    vault_task_attach(&self->vault, task->id, profile->name, id);
+    keep_given(self, profile);
+    return true;
+}
+
+static const char *submit_taken(struct tracker *self, struct pending_task *task,
+                                const struct ald_verdict *verdict,
+                                const struct msg_outcome *outcome)
+{
+    uint64_t id = task->id;
+    if (verdict->id[0] == '\0' || !submit_attach(self, task, verdict->id)) {
+        submit_uncertain(self, task,
+                         "The provider's answer has the id of another open task, or none.");
+        return "progress";
+    }
+    way_told(self, task, outcome->poll_url, outcome->result_url);
+    act_unpark(self, id); /* its callback may have been faster than the answer */
+    return pending_find(self->pending, id) ? "progress" : "applied";
+}
+
+static void submit_end(struct tracker *self, struct pending_task *task, enum ald_state state,
+                       const struct ald_verdict *verdict, const struct msg_outcome *outcome)
+{
+    bool done = state == ALD_STATE_DONE;
+    struct ending ending = {.state = state,
+                            .source = ALD_SOURCE_SUBMIT,
+                            .code = verdict->code,
+                            .result = done ? verdict->result : ald_span_of(NULL, 0),
+                            .result_json = verdict->result_json,
+                            .received_ms = outcome->at_ms,
+                            .trace = ""};
+    ending_apply(self, &task, &ending);
+}
+
+static void submit_again(struct tracker *self, struct pending_task *task,
+                         const struct msg_outcome *outcome,
+                         const struct submission_decision *decision, const char *code)
+{
+    const int64_t now_ms = tracker_now(self).run_ms;
+    const struct ald_profile *profile = task->account->profile;
+    struct budget *budget = &task->account->budget;
+    if (task->submit->letter[0] != '\0')
+        ending_answered(self, task->submit->letter, false);
+    (void)pending_submit_again(self->pending, task, decision, outcome->lease, outcome->left,
+                               now_ms);
+    submit_put(self, task);
+    if (!decision->block)
+        return;
+    budget_block(budget, now_ms + decision->wait_ms, code);
+    vault_block_set(&self->vault, profile->name, budget->blocked_until_ms);
+    ald_log(ALD_WARN, "account.blocked", "provider=%s code=%s wait_ms=%" PRId64, profile->name,
+            ALD_Q(code), decision->wait_ms);
+}
+
+/* Its task has ended, or has its id from elsewhere: a receipt all the same. */
+static const char *submit_late(struct tracker *self, const struct msg_outcome *outcome,
+                               const struct pending_task *open)
+{
+    struct vault_end end = {0};
+    bool ended = !open && vault_end_find(&self->vault, outcome->task,
+                                         tracker_tail_seq(self, outcome->task), &end);
+    const char *id = outcome->provider_id;
+    const char *has = open ? open->provider_id : end.provider_id;
+    if (id[0] == '\0' || strcmp(has, id) == 0 || (!open && !ended))
+        return "duplicate";
+    bool free_id = has[0] == '\0' && !pending_find_ref(self->pending, outcome->provider, id) &&
+                   vault_ref_find(&self->vault, outcome->provider, id) == 0;
+    if (free_id)
+        vault_task_attach(&self->vault, outcome->task, outcome->provider, id);
+    vault_note(&self->vault, outcome->task, outcome->at_ms, free_id ? "submitted" : "submit.other",
+               id);
+    if (!free_id)
+        ald_log(ALD_WARN, "submit.other",
+                "provider=%s task=%" PRIu64
+                " text=\"the provider took it under another id than the task has\"",
+                outcome->provider, outcome->task);
+    return "progress";
+}
+
+/* A line of it for the timeline. */
+static void submit_note(struct tracker *self, const struct msg_outcome *outcome,
+                        const struct submission_decision *decision)
+{
+    bool clear = decision->end != SUBMISSION_UNSURE;
+    outcome_note(self, outcome, clear, outcome->left ? "submit" : "submit.unsent");
+}
+
+const char *submit_outcome(struct tracker *self, const struct msg_outcome *outcome)
+{
+    struct ald_verdict verdict;
+    struct submission_decision decision;
+    char letter[ALD_ULID_MAX];
+    struct pending_task *task = pending_find(self->pending, outcome->task);
+    if (!task || !task->submit)
+        return submit_late(self, outcome, task);
+    outcome_verdict(outcome, &verdict);
+    const struct submission_report report = {.attempt = outcome->attempt,
+                                             .lease = outcome->lease,
+                                             .leased = pending_submit_leased(task, outcome->lease),
+                                             .left = outcome->left,
+                                             .answered = outcome->answered,
+                                             .verdict = &verdict};
+    submission_decide(task->submit, &report, &decision);
+    if (decision.end == SUBMISSION_NOTHING)
+        return "duplicate";
+    submit_note(self, outcome, &decision);
+    outcome_told(self, task->account, outcome->lease, outcome_sign(outcome, &verdict));
+    switch (decision.end) {
+    case SUBMISSION_NOTHING:
+        break;
+    case SUBMISSION_TAKEN:
+        return submit_taken(self, task, &verdict, outcome);
+    case SUBMISSION_DONE:
+        if (verdict.id[0] != '\0')
+            (void)submit_attach(self, task, verdict.id);
+        submit_end(self, task, ALD_STATE_DONE, &verdict, outcome);
+        return "applied";
+    case SUBMISSION_AGAIN:
+        submit_again(self, task, outcome, &decision, verdict.code);
+        break;
+    case SUBMISSION_FAILED:
+        submit_letter(self, task, ALD_REASON_SUBMIT_FAILED, decision.cause, letter);
+        submit_end(self, task, ALD_STATE_FAILED, &verdict, outcome);
+        return "applied";
+    case SUBMISSION_UNSURE:
+        submit_uncertain(self, task, decision.cause);
+        break;
+    }
+    return "progress";
+}
+
+void submit_expire(struct tracker *self, struct pending_task *task)
+{
+    char letter[ALD_ULID_MAX];
+    bool waits = task->submit->stage == SUBMISSION_WAITING;
+    if (waits)
+        submit_letter(self, task, ALD_REASON_SUBMIT_FAILED,
+                      "It could not be submitted before its deadline: the provider never had it.",
+                      letter);
+    else
+        submit_uncertain(self, task, SUBMIT_GONE);
+    struct ending ending = {.state = waits ? ALD_STATE_FAILED : ALD_STATE_EXPIRED,
+                            .source = waits ? ALD_SOURCE_SUBMIT : ALD_SOURCE_MANUAL,
+                            .code = waits ? "not_submitted" : "submit_uncertain",
+                            .received_ms = tracker_now(self).wall_ms,
+                            .trace = ""};
+    ending_apply(self, &task, &ending);
+}

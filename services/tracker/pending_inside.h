@@ -1,0 +1,46 @@
+/* pending_inside.h - what the files of pending.h share. Nobody else includes it. */
+#ifndef ALD_TRACKER_PENDING_INSIDE_H
+#define ALD_TRACKER_PENDING_INSIDE_H
+
+#include <czmq.h>
+
+#include "services/tracker/pending_submit.h"
+#include "services/tracker/shards.h"
+
+enum { PENDING_ACCOUNTS_MAX = 1024 };
+
+struct pending {
+    struct pending_options options;
+    shards_t *by_id;  /* &task->id -> task */
+    shards_t *by_ref; /* task->ref -> task */
+    ald_heap_t *due;
+    struct pending_account *accounts;
+    size_t account_count;
+    size_t account_turn; /* where the next lease looks first */
+    size_t phase_count[3];
+    size_t leased_submits;
+    size_t submitting; /* submissions that were started */
+    size_t unattached;
+    struct pending_task *oldest, *youngest; /* by id */
+    uint64_t random;
+};
+
+uint64_t pending_random(pending_t *self);
+
+/* The task is looked at then. */
+void pending_due_at(pending_t *self, struct pending_task *task, int64_t at_ms);
+/* The same for an idle one that may be polled then, and has a deadline. */
+void pending_idle_until(pending_t *self, struct pending_task *task, int64_t at_ms, int64_t now_ms);
+
+void pending_phase_set(pending_t *self, struct pending_task *task, enum pending_phase phase);
+void pending_enqueue(pending_t *self, struct pending_task *task, enum budget_use use,
+                     int64_t now_ms);
+void pending_dequeue(pending_t *self, struct pending_task *task);
+/* A lease is over. left: its request may have reached the provider. */
+void pending_unlease(pending_t *self, struct pending_task *task, bool left, int64_t now_ms);
+
+/* A submission is due, and its task may not expire now: contract of pending_due. */
+enum pending_due_kind pending_submit_due(pending_t *self, struct pending_task *task, int64_t now_ms,
+                                         struct pending_task **out);
+
+#endif

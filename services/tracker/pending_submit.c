@@ -1,0 +1,144 @@
+#include "services/tracker/pending_submit.h"
+
+#include <stdlib.h>
+
+#include "common/base/guard.h"
+#include "common/base/text.h"
+#include "services/tracker/pending_inside.h"
+
+/* Queue it, or look again when its wait is over. */
+static void submit_next(pending_t *self, struct pending_task *task, int64_t now_ms)
+{
+    int64_t next_ms = task->submit->next_ms;
+    if (next_ms <= now_ms)
+        pending_enqueue(self, task, BUDGET_SUBMIT, now_ms);
+    else
+        pending_due_at(self, task, next_ms < task->give_up_at_ms ? next_ms : task->give_up_at_ms);
+}
+
+void pending_submit(pending_t *self, struct pending_task *task, const struct submission *facts,
+                    int64_t now_ms)
+{
+    ALD_ASSERT(!task->submit && task->provider_id[0] == '\0' && task->phase == PENDING_IDLE);
+    task->submit = zmalloc(sizeof *task->submit);
+    *task->submit = *facts;
+    if (facts->stage == SUBMISSION_WAITING) {
+        task->give_up_at_ms = submission_until(facts);
+        submit_next(self, task, now_ms);
+        return;
+    }
+    self->submitting++;
+    bool started = facts->stage == SUBMISSION_STARTED; /* its poller may live, and tell */
+    pending_due_at(self, task, started ? now_ms + self->options.lease_ms : task->give_up_at_ms);
+}
+
+bool pending_submit_leased(const struct pending_task *task, uint64_t lease)
+{
+    return task->phase == PENDING_LEASED && task->use == BUDGET_SUBMIT && task->lease == lease;
+}
+
+void pending_submit_started(pending_t *self, struct pending_task *task, uint64_t attempt,
+                            uint64_t lease, int64_t now_ms)
+{
+    struct submission *submit = task->submit;
+    self->submitting += submit->stage == SUBMISSION_WAITING;
+    submission_started(submit, attempt, lease);
+    task->made_ms = now_ms;
+    task->stale_at_ms = now_ms + submit->stale_after_ms;
+    task->give_up_at_ms = now_ms + submit->give_up_after_ms;
+    pending_due_at(self, task, now_ms + self->options.lease_ms);
+}
+
+int64_t pending_submit_again(pending_t *self, struct pending_task *task,
+                             const struct submission_decision *decision, uint64_t lease, bool left,
+                             int64_t now_ms)
+{
+    struct submission *submit = task->submit;
+    if (pending_submit_leased(task, lease))
+        pending_unlease(self, task, left, now_ms);
+    self->submitting -= submit->stage != SUBMISSION_WAITING;
+    submit->stage = SUBMISSION_WAITING;
+    submit->tries++;
+    submit->strange += decision->strange;
+    submit->letter[0] = '\0';
+    submit->next_ms = now_ms + submission_wait(submit, &task->account->profile->schedule,
+                                               decision->wait_ms, pending_random(self));
+    task->give_up_at_ms = submission_until(submit);
+    if (task->phase == PENDING_IDLE)
+        submit_next(self, task, now_ms);
+    return submit->next_ms;
+}
+
+void pending_submit_unsure(pending_t *self, struct pending_task *task, const char *letter,
+                           int64_t now_ms)
+{
+    struct submission *submit = task->submit;
+    if (task->phase == PENDING_LEASED) {
+        (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
+        pending_unlease(self, task, true, now_ms);
+    }
+    if (task->phase == PENDING_QUEUED)
+        pending_dequeue(self, task);
+    self->submitting += submit->stage == SUBMISSION_WAITING;
+    submit->stage = SUBMISSION_UNCERTAIN;
+    ald_text_cut(submit->letter, sizeof submit->letter, ald_span_str(letter));
+    pending_due_at(self, task, task->give_up_at_ms);
+}
+
+void pending_submit_settled(pending_t *self, struct pending_task *task, int64_t now_ms)
+{
+    struct submission *submit = task->submit;
+    if (task->phase == PENDING_QUEUED)
+        pending_dequeue(self, task);
+    if (task->phase == PENDING_LEASED) {
+        (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
+        pending_unlease(self, task, true, now_ms);
+    }
+    if (submit->stage == SUBMISSION_WAITING) { /* it was submitted by somebody else */
+        task->made_ms = now_ms;
+        task->stale_at_ms = now_ms + submit->stale_after_ms;
+        task->give_up_at_ms = now_ms + submit->give_up_after_ms;
+    } else {
+        self->submitting--;
+    }
+    free(submit);
+    task->submit = NULL;
+    pending_idle_until(self, task, task->stale_at_ms > now_ms ? task->stale_at_ms : now_ms, now_ms);
+}
+
+enum pending_due_kind pending_submit_due(pending_t *self, struct pending_task *task, int64_t now_ms,
+                                         struct pending_task **out)
+{
+    switch (task->submit->stage) {
+    case SUBMISSION_WAITING:
+        if (task->phase == PENDING_LEASED)
+            pending_return(self, task, now_ms);
+        else if (task->phase == PENDING_IDLE)
+            submit_next(self, task, now_ms);
+        else
+            pending_due_at(self, task, now_ms + 1000);
+        break;
+    case SUBMISSION_STARTED:
+        *out = task;
+        return PENDING_UNSURE;
+    case SUBMISSION_UNCERTAIN:
+    case SUBMISSION_SETTLED:
+        pending_due_at(self, task,
+                       task->give_up_at_ms > now_ms ? task->give_up_at_ms : now_ms + 1000);
+        break;
+    }
+    return PENDING_WAITS;
+}
+
+size_t pending_count_submitting(const pending_t *self)
+{
+    return self->submitting;
+}
+
+enum ald_state pending_state(const struct pending_task *task)
+{
+    if (task->provider_id[0] != '\0')
+        return ALD_STATE_PENDING;
+    bool started = task->submit && task->submit->stage != SUBMISSION_WAITING;
+    return started ? ALD_STATE_SUBMITTING : ALD_STATE_ACCEPTED;
+}
