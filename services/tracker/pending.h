@@ -24,9 +24,7 @@
  * Polls that callbacks asked for are queued apart where the budget has a share for them. When the
  * share is used up such a task waits for it only until it would have been polled anyway.
  *
- * A task that aldaba submits itself begins otherwise: see pending_submit.h.
- *
- * Threads: one owner.
+ * A task that aldaba submits itself begins otherwise: see pending_submit.h. Threads: one owner.
  */
 #ifndef ALD_TRACKER_PENDING_H
 #define ALD_TRACKER_PENDING_H

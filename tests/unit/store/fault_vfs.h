@@ -4,8 +4,9 @@
  * n-th of them it returns an error (once, or from then on), or kills the process in the middle of a
  * write. It also remembers what was written and not synced, as a kernel does: after a sync failed,
  * those pages count as written although the disk never got them; every handle that was open on the
- * file learns it from its own next sync, once (Linux: errseq_t, since 4.13). What the store itself does beside
- * its engine (the fsyncs of its start-up protocol) does not pass here; fault_restart stands for it.
+ * file learns it from its own next sync, once (Linux: errseq_t, since 4.13). What the store itself
+ * does beside its engine (the fsyncs of its start-up protocol) does not pass here; fault_restart
+ * stands for it.
  *
  * One plan. A store may write on several threads; the functions here belong to one.
  */
