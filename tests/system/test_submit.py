@@ -212,7 +212,8 @@ def test_bad_submissions(house):
     for body, status in ((b'{"provider":"sandbox","params":[]}', 400),
                          (b'{"provider":"sandbox","params":{},"params":{}}', 400),
                          (b'{"provider":"sandbox","params":{},"files":{"a":1}}', 400),
-                         (b'{"provider":"sandbox","params":{},"provider_id":"7"}', 400),
+                         (b'{"provider":"sandbox","files":{"a":{"content":"YQ=="}},"provider_id":"7"}',
+                          400),
                          (b'{"provider":"nobody","params":{}}', 400),
                          (b'{"provider":"sandbox","params":{"a":"' + b"x" * 990000 + b'"}}', 413)):
         answer = house.private.request("POST", "/v1/tasks", body,
