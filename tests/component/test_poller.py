@@ -17,7 +17,7 @@ from support import bus
 from support.daemon import Daemon
 from support.house import binary
 from support.settings import to_yaml
-from support.until import until
+from support.until import passes, stays, until
 
 KEY = "canary-key-0123456789abcdef"
 MAX_ITEM = 1 << 20
@@ -90,6 +90,10 @@ class Provider:
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         self.jobs.append((first, headers, body))
+        if "/submit" in first:
+            if b"cut" in body:
+                return False
+            return await self.answer(writer, b'{"id":"77"}')
         if "/result/" in first:
             return await self.answer(writer, b'{"cost":0.00085000,"text":"a"}')
         if b'"busy"' in body:
@@ -145,6 +149,8 @@ class Tracker:
     def __init__(self, run, instance="T1"):
         self.instance = instance
         self.acking = True
+        self.start_says = "applied"  # None: nothing
+        self.started = []
         self.outcomes = {}  # num -> outcome
         self.times = collections.Counter()  # num -> how often it came
         self.readies = []
@@ -181,11 +187,15 @@ class Tracker:
             self.who = who
             self.readies.append(head)
         elif head["k"] == "batch":
+            self.started += [item for item in items if item["k"] == "started"]
             for item in items:
-                self.outcomes.setdefault(item["num"], item)
+                if item["k"] == "outcome":
+                    self.outcomes.setdefault(item["num"], item)
                 self.times[item["num"]] += 1
-            if self.acking:
-                acks = [bus.pack("ack", num=i["num"], disposition="applied") for i in items]
+            asks = any(item["k"] == "started" for item in items)
+            if self.acking and not (asks and self.start_says is None):
+                says = {"started": self.start_says, "outcome": "applied"}
+                acks = [bus.pack("ack", num=i["num"], disposition=says[i["k"]]) for i in items]
                 self.send(who, bus.pack("acks", instance=self.instance, batch=head["batch"]), *acks)
 
     def send(self, who, *frames):
@@ -209,6 +219,12 @@ class Tracker:
                                          provider=provider, provider_id=provider_id,
                                          lease_ms=lease_ms, **more))
 
+    def give_submit(self, text, lease=1, lease_ms=60000, provider="ruled"):
+        self.to_give.append(bus.pack(
+            "submit", lease=lease, task=str(1000 + lease), attempt=3, provider=provider,
+            lease_ms=lease_ms, callback_url="http://cb.example/cb/ruled/TOKEN",
+            submission=b'{"params":{"n":0.00085,"text":"%s"}}' % text))
+
     def until_outcomes(self, count, deadline_s=SOON_S):
         until(lambda: len(self.outcomes) >= count, deadline_s,
               lambda: f"{len(self.outcomes)} of {count} outcomes: {list(self.outcomes.values())[:5]}")
@@ -223,6 +239,11 @@ RULED = """
 profile: ruled
 secrets: { key: { env: ALDABA_TEST_KEY } }
 codes: { _default: { class: unknown }, HTTP_429: { class: transient, wait: retry-after, scope: account } }
+submit:
+  request: { method: POST, url: "http://127.0.0.1:PORT/v1/submit", encode: json,
+             headers: { Authorization: "Key ${secret.key}" } }
+  callback_param: { in: body, name: hook }
+  rules: [ { when: [ { json: /id, is: scalar } ], then: accepted, id: { json: /id } } ]
 poll:
   request: { method: POST, url: "http://127.0.0.1:PORT/v1/status", encode: json,
              headers: { Authorization: "Key ${secret.key}" } }
@@ -544,6 +565,88 @@ def test_garbage_on_the_bus(place):
         [bus.pack("answer", req=1, rc="ok")]])
     assert place.tracker.one_outcome("slow-0-x")["then"] == "done"
     assert place.poller.alive()
+
+
+def submits(place):
+    return [body for first, _, body in place.provider.jobs if "/submit" in first]
+
+
+def test_a_submission_in_two_steps(place):
+    """Nothing leaves before the tracker has said that it may; then it leaves once."""
+    place.start()
+    place.tracker.start_says = None
+    place.tracker.give_submit(b"hello")
+    until(lambda: place.tracker.started, SOON_S, "it is not asked")
+    asked = place.tracker.started[0]
+    assert (asked["lease"], asked["task"], asked["attempt"]) == (1, "1001", 3)
+    stays(lambda: not submits(place), 1, "it was sent without leave")
+    place.new_tracker("T2")  # which says yes
+    outcome = place.tracker.until_outcomes(1)[0]
+    assert (outcome["then"], outcome["provider_id"], outcome["attempt"]) == ("accepted", "77", 3)
+    assert outcome["left"] and outcome["answered"] and outcome["task"] == "1001"
+    assert submits(place) == [
+        b'{"n":0.00085,"text":"hello","hook":"http://cb.example/cb/ruled/TOKEN"}']
+
+
+def test_a_submission_that_may_not_go(place):
+    place.start()
+    place.tracker.start_says = "duplicate"
+    place.tracker.give_submit(b"hello")
+    until(lambda: place.tracker.started, SOON_S, "it is not asked")
+    place.tracker.one_outcome("slow-0-x", first=2)
+    stays(lambda: not submits(place) and len(place.tracker.outcomes) == 1, 1, "it was sent")
+    assert place.poller.stop() == 0
+
+
+def test_leave_that_comes_too_late_is_not_used(place):
+    """It was stopped between question and answer: it says that nothing left."""
+    place.start()
+    place.tracker.start_says = None
+    place.tracker.give_submit(b"hello", lease_ms=1500)
+    until(lambda: place.tracker.started, SOON_S, "it is not asked")
+    passes(2)
+    place.new_tracker("T2")
+    outcome = place.tracker.until_outcomes(1)[0]
+    assert not outcome.get("left") and outcome["attempt"] == 3 and "too late" in outcome["error"]
+    assert not submits(place)
+
+
+def test_a_submission_is_not_repeated_on_a_dead_connection(place):
+    """Connections to the provider are open and idle; the one that takes the request closes without a
+    word. The library would send it again on another one."""
+    place.start()
+    place.tracker.give("7", "8", "9", provider="ruled")
+    place.tracker.until_outcomes(3)
+    place.tracker.give_submit(b"cut", lease=10)
+    outcome = place.tracker.until_outcomes(4)[3]
+    assert outcome["left"] and not outcome.get("answered") and outcome["then"] == "unknown"
+    assert len(submits(place)) == 1
+
+
+def test_sigterm_hands_a_submission_back(place):
+    place.start()
+    place.tracker.start_says = None
+    place.tracker.give_submit(b"hello")
+    until(lambda: place.tracker.started, SOON_S, "it is not asked")
+    place.poller.send(signal.SIGTERM)
+    until(lambda: place.tracker.readies[-1].get("stopping"), SOON_S, "it does not stop")
+    place.new_tracker("T2")
+    outcome = place.tracker.until_outcomes(1)[0]
+    assert not outcome.get("left") and "handed back" in outcome["error"]
+    assert place.poller.wait() == 0 and not submits(place)
+
+
+def test_a_submission_that_can_not_be_made(place):
+    place.start()
+    place.tracker.to_give.append(bus.pack("submit", lease=1, task="1001", attempt=1,
+                                          provider="ruled", lease_ms=60000, submission=b"[]"))
+    outcome = place.tracker.until_outcomes(1)[0]
+    assert (outcome["then"], outcome["code"]) == ("failed", "invalid_submission")
+    assert not outcome.get("left")
+    place.tracker.give_submit(b"x", lease=2, provider="nobody")
+    outcome = place.tracker.until_outcomes(2)[1]
+    assert outcome["then"] == "ignore" and not outcome.get("left")
+    assert len(place.tracker.started) == 1
 
 
 def test_health_and_metrics(place):
