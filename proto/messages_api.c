@@ -22,6 +22,7 @@ static const struct ald_field register_fields[] = {
     TEXT(msg_register, base, OPTIONAL),
     TEXT(msg_register, ticket, OPTIONAL),
     I64(msg_register, submit_within_ms, OPTIONAL),
+    I64(msg_register, valid_until_ms, OPTIONAL),
 };
 const struct ald_schema MSG_REGISTER = SCHEMA("register", 1, msg_register, register_fields);
 

@@ -31,6 +31,7 @@ struct msg_register {
     char base[ALD_BASE_MAX];      /* of the callback URL, where providers reach the gateways */
     char ticket[ALD_ULID_MAX];    /* names this request to withdraw it */
     int64_t submit_within_ms;     /* 0 = the profile's */
+    int64_t valid_until_ms;       /* wall time: later it is not wanted any more; 0 = whenever */
 };
 
 /* Nobody waits for the answer to this registration any more: if the provider has not been asked,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/ident.h"
 #include "common/base/text.h"
@@ -168,15 +169,22 @@ static bool tasks_read(struct api_call *call, struct api_submit *parts, struct m
     return true;
 }
 
+static bool tasks_withdraws(const struct msg_register *ask)
+{
+    return ask->submission.len > 0 && ask->key[0] == '\0';
+}
+
 /* Without a key who asks again buys again: what nobody hears of is taken back. With one it stays,
  * and who asks again gets it. */
 static void tasks_make(struct api_call *call, struct msg_register *ask)
 {
     zmsg_t *answer = NULL;
+    if (tasks_withdraws(ask)) /* a tracker that stood still must not make it when we are gone */
+        ask->valid_until_ms = ald_clock_now().wall_ms + API_WAIT_MS;
     enum ald_rc rc =
         caller_ask(call->api->caller, ALD_CHANNEL_QUERY, &MSG_REGISTER, ask, API_WAIT_MS, &answer);
     struct msg_answer head;
-    bool withdraws = ask->submission.len > 0 && ask->key[0] == '\0';
+    bool withdraws = tasks_withdraws(ask);
     if (rc == ALD_TIMEOUT && withdraws) {
         api_problem(call, 504, api_submit_withdraw(call, ask->ticket));
     } else if (rc != ALD_OK) {

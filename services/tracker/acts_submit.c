@@ -38,6 +38,8 @@ void act_started(struct tracker *self, const struct msg_started *started, struct
     bool go = task && task->submit &&
               submission_start(task->submit, started->attempt, started->lease,
                                pending_submit_leased(task, started->lease));
+    if (go && task->submit->stage == SUBMISSION_STARTED)
+        pending_submit_resumed(self->pending, task, started->lease, now.run_ms);
     if (go && task->submit->stage == SUBMISSION_WAITING) {
         char text[ALD_WORD_MAX];
         (void)snprintf(text, sizeof text, "attempt %" PRIu64, started->attempt);

@@ -168,6 +168,10 @@ void command_register(struct tracker *self, const struct msg_register *ask,
     const struct ald_profile *profile = ald_profiles_find(self->profiles, ask->provider);
     if (command_repeated(self, ask, answer, view))
         return;
+    if (ask->valid_until_ms != 0 && tracker_now(self).wall_ms > ask->valid_until_ms) {
+        command_say(answer, "busy", "It was read too late: nobody waits for it any more.");
+        return;
+    }
     const struct way_said way = {
         .poll_url = ask->poll_url, .result_url = ask->result_url, .params = command_params(ask)};
     const char *unfit = command_unfit(self, ask, profile);

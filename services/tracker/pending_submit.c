@@ -37,6 +37,20 @@ bool pending_submit_leased(const struct pending_task *task, uint64_t lease)
     return task->phase == PENDING_LEASED && task->use == BUDGET_SUBMIT && task->lease == lease;
 }
 
+void pending_submit_resumed(pending_t *self, struct pending_task *task, uint64_t lease,
+                            int64_t now_ms)
+{
+    if (task->phase != PENDING_IDLE)
+        return;
+    task->use = BUDGET_SUBMIT;
+    task->lease = lease;
+    task->poller = 0;
+    pending_phase_set(self, task, PENDING_LEASED);
+    task->account->leased++;
+    budget_take(&task->account->budget, BUDGET_SUBMIT, lease, now_ms);
+    pending_due_at(self, task, now_ms + self->options.lease_ms);
+}
+
 void pending_submit_started(pending_t *self, struct pending_task *task, uint64_t attempt,
                             uint64_t lease, int64_t now_ms)
 {

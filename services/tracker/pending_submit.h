@@ -22,6 +22,11 @@ bool pending_submit_leased(const struct pending_task *task, uint64_t lease);
 void pending_submit_started(pending_t *self, struct pending_task *task, uint64_t attempt,
                             uint64_t lease, int64_t now_ms);
 
+/* A start from before a restart is confirmed again: it is sent only now, and counts in its budget
+ * from now on. Nothing if its lease is known. */
+void pending_submit_resumed(pending_t *self, struct pending_task *task, uint64_t lease,
+                            int64_t now_ms);
+
 /* The provider certainly does not have it: once more, after the wait of the decision. lease: the
  * one that was reported; left: of its request. Returns when, in service time. */
 int64_t pending_submit_again(pending_t *self, struct pending_task *task,

@@ -725,6 +725,37 @@ def test_a_daemon_that_is_away_or_silent():
         until(lambda: gate.private.get("/v1/tasks/17").status == 504, 30, "no 504")
 
 
+@pytest.mark.parametrize("rc, word", [("ok", "withdrawn"), ("exists", "may have been"),
+                                      ("notfound", "no such task now")])
+def test_a_submission_that_nobody_hears_of_is_withdrawn(rc, word):
+    """Rule 22: without a key who asks again would buy again."""
+    with Gate() as gate:
+        gate.tracker()
+        asked = []
+
+        def register(ask):
+            asked.append(ask)
+
+        def withdraw(ask):
+            asked.append(ask)
+            desk.head["rc"] = rc
+            return []
+
+        desk = gate.desk("query", register=register, withdraw=withdraw)
+        gate.start()
+        answer = gate.private.post_json("/v1/tasks", {"provider": "two", "params": {"a": 0.00085}})
+        assert (answer.status, word in answer.json()["detail"]) == (504, True), answer
+        first, second = asked
+        assert first["submission"] == b'{"params":{"a": 0.00085}}'
+        assert first["ticket"] == second["ticket"] and first["valid_until_ms"] > 0
+        if rc != "ok":
+            return
+        key = {"Idempotency-Key": "k"}
+        answer = gate.private.post_json("/v1/tasks", {"provider": "two", "params": {}}, key)
+        assert answer.status == 504 and len(asked) == 3, "with a key it stays"
+        assert not asked[2].get("valid_until_ms")
+
+
 def test_tokens_guard_the_api():
     with Gate(gateway={"tokens": [{"env": "ALD_TEST_TOKEN"}]}) as gate:
         gate.daemon.env["ALD_TEST_TOKEN"] = "a-long-secret"

@@ -90,8 +90,12 @@ class Listener:
 
 
 class Held(http.server.BaseHTTPRequestHandler):
-    """A res.php that keeps each poll waiting until the test gives its answer."""
+    """A res.php or in.php that keeps each request waiting until the test gives its answer."""
     protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.do_GET()
 
     def do_GET(self):
         body = self.server.ask()

@@ -332,8 +332,18 @@ static void test_read_back(void **state)
     assert_int_equal(due_kind(self, 5000, &seen), PENDING_NOTHING);
     assert_ptr_equal(pending_lease(self, 1, 20, 5000), waits);
     assert_true(submission_start(started->submit, 1, 9, pending_submit_leased(started, 9)));
-    assert_int_equal(due_kind(self, 1000 + LEASE, &seen), PENDING_UNSURE);
+    /* A start that is confirmed again is sent now: it counts from now on. */
+    const struct budget_part *part = &started->account->budget.list[0].part[BUDGET_ORDINARY];
+    uint64_t under_way = part->under_way;
+    pending_submit_resumed(self, started, 9, 6000);
+    pending_submit_resumed(self, started, 9, 6500);
+    assert_int_equal(part->under_way, under_way + 1);
+    assert_true(pending_submit_leased(started, 9));
+    assert_int_equal(due_kind(self, 6000 + LEASE - 1, &seen), PENDING_NOTHING);
+    assert_int_equal(due_kind(self, 6000 + LEASE, &seen), PENDING_UNSURE);
     assert_ptr_equal(seen, started);
+    pending_submit_unsure(self, started, "L", 6000 + LEASE);
+    assert_int_equal(part->under_way, under_way - 1); /* and that of `waits` is over */
     pending_destroy(&self);
 }
 
