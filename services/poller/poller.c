@@ -224,7 +224,8 @@ static void poller_submit(poller_t *self, struct work_item *item, int64_t now_ms
     const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
     struct msg_outcome outcome;
     const char *error = submit_request(profile, item->submit, &self->submission);
-    item->until_ms = now_ms + item->lease.lease_ms;
+    /* Before the tracker takes it for lost. */
+    item->until_ms = now_ms + item->lease.lease_ms - item->lease.lease_ms / 10;
     if (!error)
         error = poller_send(self, profile, &self->submission, item, now_ms);
     ald_request_free(&self->submission); /* it may be large */
@@ -237,7 +238,7 @@ static void poller_submit(poller_t *self, struct work_item *item, int64_t now_ms
 }
 
 /* The tracker's answer to a start. Whoever was stopped in between may come too late: the tracker
- * has long made it uncertain, and a person may have done something about it. */
+ * takes it for lost, makes it uncertain, and a person may have done something about it. */
 static void poller_on_started(void *arg, void *tag, bool go)
 {
     poller_t *self = arg;
@@ -247,7 +248,7 @@ static void poller_on_started(void *arg, void *tag, bool go)
         work_end(self->work, &item);
     else if (self->draining)
         poller_hand_back(self, &item, "handed back: the poller stops");
-    else if (now_ms - item->submit->asked_ms >= item->lease.lease_ms)
+    else if (now_ms - item->submit->asked_ms >= item->lease.lease_ms / 2)
         poller_hand_back(self, &item, "the right to send came too late");
     else
         poller_submit(self, item, now_ms);

@@ -52,6 +52,10 @@ void outcome_note(struct tracker *self, const struct msg_outcome *outcome, bool 
         ald_buf_printf(&text, " %s", outcome->code);
     if (outcome->http != 0)
         ald_buf_printf(&text, " http=%" PRIu64, outcome->http);
+    if (outcome->detail[0] != '\0') {
+        ald_buf_put_str(&text, " detail=");
+        ald_text_escape(&text, ald_span_str(outcome->detail));
+    }
     if (outcome->error[0] != '\0')
         ald_buf_printf(&text, " error=%s", outcome->error);
     if (!sense && outcome->evidence.len > 0) {

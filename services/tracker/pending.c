@@ -125,10 +125,12 @@ void pending_phase_set(pending_t *self, struct pending_task *task, enum pending_
 {
     bool submits = task->use == BUDGET_SUBMIT;
     self->phase_count[task->phase]--;
-    self->leased_submits -= submits && task->phase == PENDING_LEASED;
+    bool was = submits && task->phase == PENDING_LEASED;
+    bool is = submits && phase == PENDING_LEASED;
     task->phase = phase;
     self->phase_count[phase]++;
-    self->leased_submits += submits && phase == PENDING_LEASED;
+    self->leased_submits += (size_t)is - (size_t)was;
+    task->account->leased_submits += (uint64_t)is - (uint64_t)was;
 }
 
 void pending_dequeue(pending_t *self, struct pending_task *task)

@@ -55,8 +55,9 @@ struct pending_account {
     uint64_t open; /* tasks here */
     uint64_t queued;
     uint64_t leased;
-    bool seen;      /* it has had a task in this run */
-    bool submitted; /* the last lease was a submission's */
+    uint64_t leased_submits; /* of those, submissions */
+    bool seen;               /* it has had a task in this run */
+    bool submitted;          /* the last lease was a submission's */
     struct pending_queue queue[BUDGET_USES];
 };
 

@@ -51,7 +51,7 @@ static void providers_view(const struct pending_account *account, const struct t
         .blocked_until_at_ms = blocked ? wall_ms + budget->blocked_until_ms : 0,
         .open = account->open,
         .queued = account->queued,
-        .polling = account->leased,
+        .polling = account->leased - account->leased_submits,
         .oldest_due_at_ms = due_ms >= 0 ? wall_ms + due_ms : 0};
     ald_text_cut(view.provider, sizeof view.provider, ald_span_str(account->profile->name));
     ald_text_cut(view.breaker, sizeof view.breaker,

@@ -157,7 +157,8 @@ class Desk:
     def send(self, *letters, floor=1):
         number = next(self.batches)
         self.channel.send(bus.pack("batch", sender=SENDER, instance="T1", batch=number, floor=floor),
-                          *[bus.pack("letter", **fields) for fields in letters])
+                          *[bus.pack("closing" if "state" in fields else "letter", **fields)
+                            for fields in letters])
         return number
 
     def put(self, *letters, floor=1):
@@ -247,6 +248,40 @@ def test_a_letter_comes_twice(sleepy):
     assert sleepy.put(mine)[1]["disposition"] == "duplicate"
     assert sleepy.put({**mine, "num": 2})[2]["disposition"] == "duplicate"
     assert sleepy.books() == (1, 0, 0, 0)
+
+
+def closing(num, letter_id, state="resolved"):
+    return {"num": num, "letter": letter_id, "state": state, "at_ms": 1}
+
+
+def test_a_letter_that_the_tracker_closes(sleepy):
+    """Its answer came: told among the letters, in their order, and as often as need be."""
+    mine, other = letter(1, "submit_uncertain", original=b""), letter(3, "submit_uncertain")
+    acks = sleepy.put(mine, closing(2, mine["letter"]), other)  # faster than anybody looked
+    assert [acks[n]["disposition"] for n in (1, 2, 3)] == ["applied"] * 3
+    assert sleepy.state(mine["letter"]) == "resolved" and sleepy.state(other["letter"]) == "open"
+    assert sleepy.put(closing(2, mine["letter"]))[2]["disposition"] == "applied"
+    assert sleepy.put(closing(4, other["letter"], "dropped"))[4]["disposition"] == "applied"
+    assert sleepy.put(closing(5, other["letter"]))[5]["disposition"] == "applied"
+    assert sleepy.put(closing(6, ulid()))[6]["disposition"] == "applied"  # purged long ago
+    assert sleepy.state(other["letter"]) == "dropped"
+    assert sleepy.put(mine)[1]["disposition"] == "duplicate"
+    sleepy.restart()
+    assert sleepy.state(mine["letter"]) == "resolved"
+    assert sleepy.books() == (0, 0, 1, 1)
+    assert sleepy.figures()["open_xor"] == 0
+
+
+def test_a_closing_waits_while_a_copy_holds(sleepy):
+    mine = letter(1, "submit_uncertain")
+    sleepy.keep(mine)
+    copy = os.path.join(sleepy.folder, "copy")
+    assert sleepy.ask("backup", dir=copy, hold=HOLD, hold_ms=60000)[0]["rc"] == "ok"
+    assert sleepy.put(closing(2, mine["letter"]))[2]["disposition"] == "busy"
+    assert sleepy.state(mine["letter"]) == "open"
+    assert sleepy.ask("backup", dir=copy, hold=HOLD, release=True)[0]["rc"] == "ok"
+    assert sleepy.put(closing(2, mine["letter"]))[2]["disposition"] == "applied"
+    assert sleepy.state(mine["letter"]) == "resolved"
 
 
 def test_a_bad_letter_does_not_hold_up_the_rest(sleepy):

@@ -11,6 +11,8 @@ from support.house import House
 from support.knocker import Knocker
 from support.ledger import Ledger, demand_conflict_letters, settle
 from support.load import Load
+from support.orders import Orders
+from support.settings import shop_profile
 from support.until import passes, until
 
 pytestmark = needs_strace
@@ -52,6 +54,29 @@ def test_tracker(call, points):
         assert house.tracker.starts == len(points) + 2
         assert verdict.acknowledged > 20, verdict
         demand_conflict_letters(house, load.ledger)
+
+
+@pytest.mark.parametrize("name,call,points", [
+    ("tracker", SYNCS, (*range(1, 9), 12, 20)), ("tracker", "sendto", (1, 2, 3, 5, 8, 13, 21)),
+    ("poller1", "sendto", (1, 2, 3, 4, 5, 6, 8, 11, 15)), ("poller1", "connect", (1, 2, 3, 4, 6))])
+def test_submissions(name, call, points):
+    """While tasks are submitted, lost answers and refusals among them. sendto of the poller: a start,
+    a request to the provider, an outcome. Nothing is bought twice."""
+    profile = {"codes": {"ERROR_NO_SLOT_AVAILABLE": {"wait": "200ms"}},
+               "poll": {"schedule": {"give_up_after": "15s"}}}
+    with House(describe=shop_profile, profile=profile) as house:
+        house.start()
+        daemon = house.daemons[name]
+        with Orders(house) as orders:
+            daemon.kill9()
+            for number in points:
+                die_at(daemon, call, number)
+                gone(daemon, number)
+            daemon.start()
+            seen = len(orders.tasks)
+            until(lambda: len(orders.tasks) > seen + 10, 30, "nothing is ordered")
+        assert len(orders.demand()) > 10
+        assert daemon.starts == len(points) + 2
 
 
 def answers_or_died(daemon):

@@ -101,8 +101,8 @@ def test_tail_prints_where_to_go_on(house):
 # ---- queries ----
 
 REFUSED = {
-    "/v1/tasks?state=nosuch": "accepted, pending, done, failed, lost, expired, cancelled",
-    "/v1/tasks?state=polling": "accepted, pending, done",
+    "/v1/tasks?state=nosuch": "accepted, submitting, pending, done, failed, lost, expired, cancelled",
+    "/v1/tasks?state=polling": "accepted, submitting, pending, done",
     "/v1/tasks?sate=done": "state, provider, q, since, until, limit, cursor",
     "/v1/tasks?limit=many": "limit must be a whole number",
     "/v1/tasks?since=yesterday": "since must be a whole number",

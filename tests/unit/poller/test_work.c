@@ -178,6 +178,41 @@ static void test_many(void **state)
     work_destroy(&work);
 }
 
+/* What is to be submitted is copied, bounded in all, and gone with its lease. */
+static void test_submissions(void **state)
+{
+    (void)state;
+    enum { BIG = WORK_SUBMISSIONS_MAX / 2 };
+    static uint8_t bytes[BIG];
+    work_t *work = work_new(8);
+    struct msg_submit submit = {.lease = 1, .task = 7, .attempt = 3, .lease_ms = 30000};
+    submit.submission = ald_span_of(bytes, BIG);
+    bytes[0] = 'a';
+    assert_int_equal(work_add_submit(work, &submit, 0), ALD_OK);
+    bytes[0] = 'b';
+    assert_int_equal(work_add_submit(work, &submit, 0), ALD_EXISTS);
+    submit.lease = 2;
+    assert_int_equal(work_add_submit(work, &submit, 0), ALD_OK);
+    submit.lease = 3;
+    assert_int_equal(work_add_submit(work, &submit, 0), ALD_FULL);
+    add(work, 4, 30000, 0, ALD_OK);
+    struct work_item *item = NULL;
+    assert_int_equal(work_begin(work, 10, &item), ALD_OK);
+    assert_int_equal(item->lease.task, 7);
+    assert_int_equal(item->submit->attempt, 3);
+    assert_int_equal(item->submit->len, BIG);
+    assert_int_equal(item->submit->submission[0], 'a');
+    work_end(work, &item);
+    assert_int_equal(work_add_submit(work, &submit, 0), ALD_OK);
+    submit.lease = 5;
+    submit.submission = ald_span_of(NULL, 0);
+    assert_int_equal(work_add_submit(work, &submit, 0), ALD_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(work_begin(work, 10, &item), ALD_OK);
+    assert_null(item->submit); /* the poll in between */
+    work_destroy(&work);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +224,7 @@ int main(void)
         cmocka_unit_test(test_credit),
         cmocka_unit_test(test_queued_leases_are_taken_back_in_order),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_submissions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
