@@ -80,6 +80,8 @@ void ald_auth_print(const struct ald_node *profile, unsigned indent, struct ald_
 bool ald_auth_asks(const ald_auth_t *self);
 /* Are there keys for every scheme? */
 bool ald_auth_ready(const ald_auth_t *self);
+/* Does a header of this name hold the secret itself? Then it is not to be kept. */
+bool ald_auth_hides(const ald_auth_t *self, const char *header);
 enum ald_on_fail ald_auth_on_fail(const ald_auth_t *self);
 /* The status of the answer to what is rejected; *text becomes its body. */
 unsigned ald_auth_rejected(const ald_auth_t *self, const char **text);

@@ -283,6 +283,12 @@ bool ald_auth_ready(const ald_auth_t *self)
     return true;
 }
 
+bool ald_auth_hides(const ald_auth_t *self, const char *header)
+{
+    return self != NULL && (self->schemes & AUTH_HEADER_SECRET) != 0 &&
+           strcasecmp(self->header_secret.name, header) == 0;
+}
+
 void ald_auth_check(const ald_auth_t *self, const struct ald_auth_facts *facts,
                     struct ald_auth_result *out)
 {

@@ -278,10 +278,11 @@ static void auth_key_file(const struct auth_load *self, const struct ald_node *n
     struct ald_buf text;
     ald_buf_init(&text, AUTH_FILE_MAX);
     if (ald_file_read(form.key_file, &text) != ALD_OK)
-        ald_errors_add(self->errors, node, "The file of the keys, %.200s, can't be read.",
-                       form.key_file);
+        ald_errors_add(self->errors, ald_node_find(node, "file"),
+                       "The file of the keys, %.200s, can't be read.", form.key_file);
     else if (!auth_keys_jwks(&self->out->ed25519.keys, ald_buf_span(&text)))
-        ald_errors_add(self->errors, node, "%.200s is no JWKS with an Ed25519 key.", form.key_file);
+        ald_errors_add(self->errors, ald_node_find(node, "file"),
+                       "%.200s is no JWKS with an Ed25519 key.", form.key_file);
     ald_buf_free(&text);
 }
 

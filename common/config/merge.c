@@ -47,6 +47,7 @@ struct ald_node *ald_merge_copy(ald_yaml_t *doc, const struct ald_node *node, co
     copy->quoted = node->quoted;
     copy->template = node->template;
     copy->variable = node->variable;
+    copy->expanded = node->expanded;
     for (const struct ald_node *child = node->first; child != NULL; child = child->next) {
         struct ald_node *own = ald_merge_copy(doc, child, child->key);
         if (own == NULL)

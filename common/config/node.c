@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ERRORS_TEXT_MAX = 64 << 10 };
+enum {
+    ERRORS_TEXT_MAX = 64 << 10,
+    ERRORS_QUOTED_MIN = 4, /* of a whole text: shorter ones are words of the sentence too */
+    ERRORS_CUT_MIN = 8     /* of a text that was cut */
+};
 
 void ald_errors_init(struct ald_errors *self)
 {
@@ -18,6 +22,19 @@ void ald_errors_free(struct ald_errors *self)
     self->count = 0;
 }
 
+/* Blot out what the sentence quotes of a text, be it cut. */
+static void errors_blot(char *sentence, const char *text)
+{
+    size_t whole = strlen(text);
+    for (char *at = sentence; *at != '\0'; at++) {
+        size_t same = 0;
+        while (text[same] != '\0' && at[same] == text[same])
+            same++;
+        if (same >= ERRORS_QUOTED_MIN && (same == whole || same >= ERRORS_CUT_MIN))
+            memset(at, '*', same);
+    }
+}
+
 void ald_errors_add(struct ald_errors *self, const struct ald_node *at, const char *format, ...)
 {
     self->count++;
@@ -28,6 +45,8 @@ void ald_errors_add(struct ald_errors *self, const struct ald_node *at, const ch
     va_start(args, format);
     (void)vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    if (at != NULL && at->expanded)
+        errors_blot(sentence, at->text);
     for (char *c = sentence; *c != '\0'; c++) /* it may quote a word of the file */
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';

@@ -198,6 +198,33 @@ static void value_quote(const char *text, struct ald_buf *out)
     ald_buf_put_byte(out, '"');
 }
 
+/* An address without what may be secret in it: a password, and the values of its query. */
+static void value_address_quote(const char *text, struct ald_buf *out)
+{
+    const char *rest = strstr(text, "://");
+    struct ald_buf shown;
+    ald_buf_init(&shown, 2 * strlen(text) + 64);
+    if (rest != NULL) {
+        rest += 3;
+        ald_buf_put(&shown, text, (size_t)(rest - text));
+        size_t host = strcspn(rest, "/?#");
+        const char *at = memchr(rest, '@', host);
+        ald_buf_put_str(&shown, at != NULL ? "***@" : "");
+        rest = at != NULL ? at + 1 : rest;
+    }
+    bool query = false;
+    for (const char *c = rest != NULL ? rest : text; *c != '\0'; c++) {
+        ald_buf_put_byte(&shown, (uint8_t)*c);
+        query = query || (*c == '?' && rest != NULL);
+        if (!query || *c != '=')
+            continue;
+        ald_buf_put_str(&shown, "***");
+        c += strcspn(c, "&#") - 1;
+    }
+    value_quote(ald_buf_str(&shown), out);
+    ald_buf_free(&shown);
+}
+
 static void value_list(const struct ald_setting *row, const struct ald_texts *list,
                        struct ald_buf *out)
 {
@@ -217,6 +244,12 @@ void ald_setting_write(const struct ald_setting *row, const void *field, struct 
         value_quote(*(const char *)field == '\0' ? "" : "***", out);
         return;
     case ALD_SETTING_TEXT:
+        if (!masked) {
+            value_address_quote(field, out);
+            return;
+        }
+        value_quote(*(const char *)field != '\0' ? "***" : field, out);
+        return;
     case ALD_SETTING_PATH:
     case ALD_SETTING_ADDRESS:
     case ALD_SETTING_WORD:

@@ -191,6 +191,7 @@ static void yaml_scalar(struct yaml_reader *self, const yaml_event_t *event)
         return;
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     node->template = template;
+    node->expanded = !ald_span_eq_str(ald_span_of(raw, len), node->text);
     node->variable = !template && yaml_is_variable(ald_span_of(raw, len));
     yaml_hang(self, node);
     yaml_anchor(self, event->data.scalar.anchor, node, false);

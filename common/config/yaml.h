@@ -33,6 +33,7 @@ struct ald_node {
     bool quoted;            /* a scalar written in quotes or as a block */
     bool template;          /* a ${lower} was left in the text */
     bool variable;          /* it was written as ${VAR}, and nothing else was */
+    bool expanded;          /* something in the text comes from a variable: errors do not show it */
     const char *key;        /* of a child of a map, else NULL */
     const char *text;       /* of a scalar, else "" */
     const char *file;       /* where it was written */
@@ -52,7 +53,8 @@ struct ald_errors {
 void ald_errors_init(struct ald_errors *self);
 void ald_errors_free(struct ald_errors *self);
 
-/* Add a sentence about a node; at may be NULL when there is no place to name. */
+/* Add a sentence about a node; at may be NULL when there is no place to name. A text that comes from
+ * a variable may be a secret in the wrong place: what the sentence quotes of it is blotted out. */
 void ald_errors_add(struct ald_errors *self, const struct ald_node *at, const char *format, ...)
     ALD_PRINTF(3, 4);
 

@@ -164,11 +164,12 @@ static void intake_text(char *out, size_t cap, const char *value)
     out[n] = '\0';
 }
 
-static void intake_keep_header(const struct http_request *request, const char *name,
+static void intake_keep_header(const struct http_request *request,
+                               const struct ald_profile *profile, const char *name,
                                struct ald_buf *out)
 {
     const char *value = http_header(request, name);
-    if (!value)
+    if (!value || (profile && ald_auth_hides(profile->auth, name)))
         return;
     char text[INTAKE_HEADER_MAX];
     intake_text(text, sizeof text, value);
@@ -186,13 +187,13 @@ static void intake_keep_headers(const struct http_request *request,
     const struct ald_ruled *ruled = profile ? profile->ruled : NULL;
     ald_buf_reset(out);
     for (unsigned i = 0; ruled && i < ruled->header_count; i++)
-        intake_keep_header(request, ruled->header[i], out);
+        intake_keep_header(request, profile, ruled->header[i], out);
     for (size_t i = 0; i < ALD_COUNT(kept); i++) {
         bool twice = false;
         for (unsigned k = 0; ruled && k < ruled->header_count; k++)
             twice = twice || strcasecmp(ruled->header[k], kept[i]) == 0;
         if (!twice)
-            intake_keep_header(request, kept[i], out);
+            intake_keep_header(request, profile, kept[i], out);
     }
 }
 

@@ -218,6 +218,45 @@ static void test_print_reads_back(void **state)
     ald_settings_free(&again);
 }
 
+/* Nobody may read a secret off what is printed, or off a complaint. */
+static void test_what_is_not_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *want;
+    } urls[] = {
+        {"https://a.example/x?key=s3cret&json=1", "https://a.example/x?key=***&json=***"},
+        {"https://me:s3cret@a.example:8/x@y", "https://***@a.example:8/x@y"},
+        {"https://a.example/x?s=1&t=a=b#f=2", "https://a.example/x?s=***&t=***#f=***"},
+        {"a?b=c", "a?b=c"},
+    };
+    for (size_t i = 0; i < ALD_COUNT(urls); i++) {
+        char line[128];
+        struct ald_buf text;
+        ald_buf_init(&text, 65536);
+        (void)snprintf(line, sizeof line, "gateway: {public_url: \"%s\"}\n", urls[i].in);
+        folder_write(&folder, "a.yaml", line);
+        struct ald_settings settings = load(folder_path(&folder, "a.yaml"), NULL, "");
+        ald_settings_print(&settings, &text);
+        (void)snprintf(line, sizeof line, "public_url: \"%s\"\n", urls[i].want);
+        assert_non_null(strstr(ald_buf_str(&text), line));
+        ald_settings_free(&settings);
+        ald_buf_free(&text);
+    }
+    (void)setenv("ALD_TEST_SECRET", "s3cret-of-the-house", 1);
+    folder_write(
+        &folder, "a.yaml",
+        "log: {level: \"${ALD_TEST_SECRET}\"}\nbus: {max_item: \"x${ALD_TEST_SECRET}\"}\n");
+    struct ald_settings settings =
+        load(folder_path(&folder, "a.yaml"), NULL,
+             "a.yaml:1:7: log.level is \"*******************\"; it must be one of: error warn info "
+             "debug.\n"
+             "a.yaml:2:7: bus.max_item is \"********************\"; it must be a size with its "
+             "unit, such as 512B, 256KiB or 4MiB.\n");
+    ald_settings_free(&settings);
+    (void)unsetenv("ALD_TEST_SECRET");
+}
+
 static void test_secret_file(void **state)
 {
     (void)state;
@@ -243,11 +282,12 @@ static void test_secret_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_example),      TEST(test_order),
-        TEST(test_missing_file), TEST(test_providers),
-        TEST(test_all_errors),   TEST(test_dependencies),
-        TEST(test_addresses),    TEST(test_errors_of_providers_come_along),
-        TEST(test_secret_file),  TEST(test_print_reads_back),
+        TEST(test_example),          TEST(test_order),
+        TEST(test_missing_file),     TEST(test_providers),
+        TEST(test_all_errors),       TEST(test_dependencies),
+        TEST(test_addresses),        TEST(test_errors_of_providers_come_along),
+        TEST(test_secret_file),      TEST(test_what_is_not_shown),
+        TEST(test_print_reads_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,9 @@ static const char profiles_yaml[] =
     "[10.0.0.1]}}}\n"
     "soft: {family: inphp, poll: none, callback: {auth: {on_fail: hint, source_ips: "
     "[10.0.0.1]}}}\n"
+    "shown: {poll: none, recover: {on_stale: alert}, codes: {}, callback: {id: {query: id}, "
+    "trust: auth, auth: {" SIGNED "}, rules: [{when: [{header: X-Secret, is: present}, {header: "
+    "X-State, is: present}], then: hint}]}}\n"
     "headed: {poll: none, recover: {on_stale: alert}, codes: {}, callback: {id: {header: X-Job}, "
     "trust: hint, rules: [{when: [{header: X-State, eq: on}], then: hint}]}}\n";
 
@@ -438,6 +441,27 @@ static void test_headers_that_rules_look_at(void **state)
     assert_true(ald_span_eq_str(callback.headers, "X-Job: j1\nX-State: on\nuser-agent: two\n"));
 }
 
+/* But not a header that is a secret, even if rules look at it. */
+static void test_a_secret_is_not_kept(void **state)
+{
+    (void)state;
+    const struct http_header headers[] = {{"x-secret", "open sesame"}, {"X-State", "on"}};
+    const struct http_request request = {.method = "POST",
+                                         .path = "/callback/shown",
+                                         .query = ald_span_str("id=1"),
+                                         .peer = "::1",
+                                         .headers = headers,
+                                         .header_count = ALD_COUNT(headers)};
+    struct ald_span body = ald_span_str("{}");
+    struct intake_route route;
+    struct msg_callback callback;
+    intake_route(&w.rules, &w.keys, &request, &route);
+    assert_int_equal(intake_message(&w.rules, &route, &request, &body, NOW_MS, &w.work, &callback),
+                     INTAKE_STORE);
+    assert_string_equal(callback.proof, "auth");
+    assert_true(ald_span_eq_str(callback.headers, "X-State: on\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_proofs),
         cmocka_unit_test(test_what_goes_out_can_be_encoded),
         cmocka_unit_test(test_headers_that_rules_look_at),
+        cmocka_unit_test(test_a_secret_is_not_kept),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
