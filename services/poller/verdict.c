@@ -5,6 +5,7 @@
 
 #include "common/base/text.h"
 #include "common/config/ruled.h"
+#include "services/poller/blot.h"
 
 enum { VERDICT_SCRATCH_SPARE = 4096 };
 
@@ -20,19 +21,6 @@ void verdict_room_free(struct verdict_room *room)
     ald_buf_free(&room->scratch);
 }
 
-/* Blot each occurrence of a secret out of a copy of the first bytes of from, also of one that the
- * cut goes through. */
-static void verdict_blot(uint8_t *out, size_t len, struct ald_span from, const char *secret)
-{
-    size_t secret_len = strlen(secret);
-    if (secret_len == 0)
-        return;
-    for (size_t i = 0; i < len && secret_len <= from.len - i; i++) {
-        if (memcmp(from.data + i, secret, secret_len) == 0)
-            memset(out + i, '*', secret_len < len - i ? secret_len : len - i);
-    }
-}
-
 /* Copy the first bytes of from without the profile's secrets. Returns how many were copied. */
 static size_t verdict_copy_blotted(uint8_t *out, size_t cap, struct ald_span from,
                                    const struct ald_profile *profile)
@@ -40,9 +28,9 @@ static size_t verdict_copy_blotted(uint8_t *out, size_t cap, struct ald_span fro
     size_t len = from.len < cap ? from.len : cap;
     if (len)
         memcpy(out, from.data, len);
-    verdict_blot(out, len, from, profile->key);
+    blot(out, len, from, profile->key);
     for (unsigned i = 0; profile->ruled && i < profile->ruled->secrets.count; i++)
-        verdict_blot(out, len, from, profile->ruled->secrets.list[i].value);
+        blot(out, len, from, profile->ruled->secrets.list[i].value);
     return len;
 }
 
