@@ -133,11 +133,22 @@ ALD_NODISCARD bool ald_profiles_fit(const ald_profiles_t *self, const struct ald
 /* Write `providers:` as YAML, each with its defaults, secrets masked. What ald_profiles_load would
  * refuse is left at its default. */
 void ald_profiles_print(const struct ald_node *providers, struct ald_buf *out);
+
+/* Give back one reference; with the last one the set is gone. Any thread. */
 void ald_profiles_destroy(ald_profiles_t **self_p);
+/* One more reference, for whoever reads it while another set may take its place. Any thread. */
+ald_profiles_t *ald_profiles_share(ald_profiles_t *self);
+
+/* A set was read anew: profiles that only old has stay good in fresh, as they are there, so that
+ * what was begun with them can be ended. fresh must have no other reference yet. */
+void ald_profiles_keep(ald_profiles_t *fresh, ald_profiles_t *old);
 
 /* NULL when there is none. Borrowed until destroy. */
 const struct ald_profile *ald_profiles_find(const ald_profiles_t *self, const char *name);
+/* All, and behind them those that were kept of older sets. */
 size_t ald_profiles_count(const ald_profiles_t *self);
 const struct ald_profile *ald_profiles_at(const ald_profiles_t *self, size_t index);
+/* Is it one that was kept? Then nothing new is begun with it. */
+bool ald_profiles_gone(const ald_profiles_t *self, const struct ald_profile *profile);
 
 #endif

@@ -382,6 +382,43 @@ static void test_words(void **state)
     assert_int_equal(then, ALD_THEN_CODE);
 }
 
+/* Read anew: what is gone stays good, through any number of readings, until it comes back. */
+static void test_kept(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "a: {family: inphp, poll: none}\nb: {family: inphp, poll: none, callback: {plus: auto}}\n",
+        "a: {family: inphp, poll: none, callback: {plus: literal}}\n",
+        "c: {family: inphp, poll: none}\n",
+        "b: {family: inphp, poll: none}\n",
+    };
+    ald_profiles_t *set = NULL;
+    struct ald_errors errors[ALD_COUNT(texts)];
+    for (size_t i = 0; i < ALD_COUNT(texts); i++) {
+        ald_profiles_t *fresh = profiles_of(texts[i], 0, &errors[i]);
+        ald_profiles_t *reader = ald_profiles_share(set);
+        if (set)
+            ald_profiles_keep(fresh, set);
+        ald_profiles_destroy(&set);
+        if (reader) /* it has the old set for as long as it likes */
+            assert_non_null(ald_profiles_find(reader, "a"));
+        ald_profiles_destroy(&reader);
+        set = fresh;
+        ald_errors_free(&errors[i]);
+    }
+    assert_int_equal(ald_profiles_count(set), 3);
+    const struct ald_profile *a = ald_profiles_find(set, "a");
+    assert_int_equal(a->plus, 'l');
+    assert_true(ald_profiles_gone(set, a));
+    assert_true(ald_profiles_gone(set, ald_profiles_find(set, "c")));
+    const struct ald_profile *b = ald_profiles_find(set, "b");
+    assert_int_equal(b->plus, 's');
+    assert_false(ald_profiles_gone(set, b));
+    assert_ptr_equal(ald_profiles_at(set, 0), b);
+    assert_null(ald_profiles_at(set, 3));
+    ald_profiles_destroy(&set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_print_reads_back),
         cmocka_unit_test(test_digest),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
