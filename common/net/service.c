@@ -16,6 +16,7 @@
 #include "common/base/text.h"
 #include "common/config/fit.h"
 #include "common/net/control.h"
+#include "common/net/reload.h"
 
 enum {
     SERVICE_DRAIN_MS = 8000, /* then we stop with work left */
@@ -29,6 +30,7 @@ struct ald_service {
     zloop_t *loop;
     struct ald_settings settings;
     ald_profiles_t *profiles;
+    ald_reload_t *reload;
     ald_control_t *control;
     char instance[ALD_ULID_SIZE];
     int signals;
@@ -118,6 +120,16 @@ static bool service_configure(ald_service_t *self, const struct service_argument
     return ok;
 }
 
+static void service_reload_new(ald_service_t *self, const struct service_arguments *arguments)
+{
+    const struct ald_reload_source source = {.config = arguments->config,
+                                             .flags = arguments->flags,
+                                             .flag_count = arguments->flag_count,
+                                             .profiles = self->ops->profiles,
+                                             .secrets = self->ops->secrets};
+    self->reload = ald_reload_new(&source);
+}
+
 static void service_print(const struct ald_settings *settings)
 {
     struct ald_buf text;
@@ -173,6 +185,22 @@ static void service_drain(void *arg)
     (void)zloop_timer(self->loop, SERVICE_DRAIN_TICK_MS, 0, service_drain_tick, self);
 }
 
+/* Everything that was read before is used until the daemon has let go of it. */
+static void service_reload(ald_service_t *self)
+{
+    ald_profiles_t *fresh = NULL;
+    (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
+                     (long long)ald_clock_now().mono_ms * 1000);
+    if (ald_reload_read(self->reload, &self->settings, self->profiles, &fresh) == ALD_OK) {
+        ald_profiles_t *old = self->profiles;
+        self->profiles = fresh;
+        if (self->ops->reload)
+            self->ops->reload(self->context, fresh);
+        ald_profiles_destroy(&old);
+    }
+    (void)sd_notify(0, "READY=1");
+}
+
 static int service_signal(zloop_t *loop, zmq_pollitem_t *item, void *arg)
 {
     (void)loop;
@@ -180,11 +208,10 @@ static int service_signal(zloop_t *loop, zmq_pollitem_t *item, void *arg)
     ald_service_t *self = arg;
     struct signalfd_siginfo info;
     while (read(self->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGHUP)
-            ald_log(ALD_WARN, "service.hup",
-                    "text=\"profiles are read at start; restart to take changes over\"");
-        else
+        if (info.ssi_signo != SIGHUP)
             service_drain(self);
+        else if (!self->draining)
+            service_reload(self);
     }
     return 0;
 }
@@ -204,8 +231,12 @@ static bool service_signals(ald_service_t *self)
 static bool service_healthy(void *arg, char *out, size_t cap)
 {
     ald_service_t *self = arg;
-    if (!self->draining)
-        return self->ops->healthy(self->context, out, cap);
+    if (!self->draining) {
+        bool healthy = self->ops->healthy(self->context, out, cap);
+        if (healthy)
+            ald_reload_note(self->reload, out, cap);
+        return healthy;
+    }
     ald_text_cut(out, cap, ald_span_str("draining"));
     return false;
 }
@@ -320,6 +351,7 @@ int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, v
         ald_log_init(ops->name);
         ald_log_level_word(self->settings.log.level);
         ald_ulid_new(self->instance);
+        service_reload_new(self, &arguments);
         if (self->settings.file[0] == '\0')
             ald_log(ALD_WARN, "settings.none",
                     "text=\"there is no settings file: defaults alone, and no provider; is "
@@ -332,6 +364,7 @@ int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, v
         }
         close(self->signals);
     }
+    ald_reload_destroy(&self->reload);
     ald_profiles_destroy(&self->profiles);
     ald_settings_free(&self->settings);
 out:
@@ -349,9 +382,14 @@ const struct ald_settings *ald_service_settings(const ald_service_t *self)
     return &self->settings;
 }
 
-const ald_profiles_t *ald_service_profiles(const ald_service_t *self)
+ald_profiles_t *ald_service_profiles(const ald_service_t *self)
 {
     return self->profiles;
+}
+
+void ald_service_note(const ald_service_t *self, char *out, size_t cap)
+{
+    ald_reload_note(self->reload, out, cap);
 }
 
 const char *ald_service_instance(const ald_service_t *self)

@@ -3,7 +3,8 @@
  *
  * Order of life: settings, log, start (open, recover, bind), ready line on stderr and sd_notify,
  * loop; on SIGTERM or SIGINT: not ready, drain, stop, exit. kill -9 is a supported way to stop:
- * start is recovery. SIGHUP calls reload.
+ * start is recovery. SIGHUP: settings and profiles are read again (reload.h), and when all of it is
+ * right the daemon is told.
  *
  * Exit codes: 0; 64 usage; 69 cannot open or bind; 75 stopped with work left; 78 configuration.
  * Threads: everything here runs on the thread that called ald_service_main.
@@ -39,6 +40,10 @@ struct ald_service_ops {
     int (*stop)(void *self);
     /* Able to keep the promise? A sentence why not in out. */
     bool (*healthy)(void *self, char *out, size_t cap);
+    /* The settings were read again. fresh takes the place of the set in force, which stays good
+     * until this returns; who still reads it has a reference of its own. fresh is NULL for a daemon
+     * without profiles; and so may this be. */
+    void (*reload)(void *self, ald_profiles_t *fresh);
     /* Bring gauges up to date before the metrics are written; may be NULL. */
     void (*measure)(void *self);
 };
@@ -48,7 +53,10 @@ int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, v
 
 zloop_t *ald_service_loop(ald_service_t *self);
 const struct ald_settings *ald_service_settings(const ald_service_t *self);
-const ald_profiles_t *ald_service_profiles(const ald_service_t *self);
+/* The set in force: borrowed until the next reload. */
+ald_profiles_t *ald_service_profiles(const ald_service_t *self);
+/* What is wrong with the settings as they were read last; "" when nothing is. Any thread. */
+void ald_service_note(const ald_service_t *self, char *out, size_t cap);
 const char *ald_service_instance(const ald_service_t *self); /* ULID of this run */
 bool ald_service_draining(const ald_service_t *self);
 

@@ -212,7 +212,7 @@ static enum ald_rc open_check_version(ald_store_t *self, const struct ald_store_
 }
 
 static enum ald_rc open_step(ald_store_t *self, uint32_t application_id,
-                             const struct ald_store_step *step)
+                             const struct ald_store_step *step, struct ald_err *err)
 {
     char books[OPEN_STEP_SQL_MAX];
     snprintf(books, sizeof books,
@@ -222,17 +222,21 @@ static enum ald_rc open_step(ald_store_t *self, uint32_t application_id,
              (long long)step->version, (long long)step->min_reader, (int)application_id,
              (long long)step->version);
     enum ald_rc rc = ald_store_begin(self);
-    if (rc != ALD_OK)
-        return rc;
-    rc = ald_store_exec(self, step->sql);
+    bool begun = rc == ALD_OK;
+    if (rc == ALD_OK)
+        rc = ald_store_exec(self, step->sql);
     if (rc == ALD_OK)
         rc = ald_store_exec(self, books);
     if (rc == ALD_OK)
         rc = ald_store_commit(self);
-    else
-        ald_store_rollback(self);
-    if (rc == ALD_OK)
+    if (rc == ALD_OK) {
         self->version = step->version;
+        return ALD_OK;
+    }
+    rc = ald_err_set(err, rc, "%s can't be brought to schema %lld: %s.", self->path,
+                     (long long)step->version, ald_store_message(self));
+    if (begun && self->in_tx)
+        ald_store_rollback(self);
     return rc;
 }
 
@@ -243,11 +247,9 @@ static enum ald_rc open_migrate(ald_store_t *self, const struct ald_store_option
         const struct ald_store_step *step = &options->steps[i];
         if (step->version <= self->version)
             continue;
-        enum ald_rc rc = open_step(self, options->application_id, step);
-        if (rc == ALD_OK)
-            continue;
-        return ald_err_set(err, rc, "%s can't be brought to schema %lld: %s.", self->path,
-                           (long long)step->version, ald_store_message(self));
+        enum ald_rc rc = open_step(self, options->application_id, step, err);
+        if (rc != ALD_OK)
+            return rc;
     }
     return ALD_OK;
 }

@@ -25,6 +25,13 @@ static int health_unready(const char *service, const char *why)
     return CTL_FAILED;
 }
 
+/* It is ready, and yet there is something to say: its settings were refused. */
+static void health_tell(const char *service, int code, const char *note)
+{
+    if (code == CTL_OK && note[0] != '\0')
+        ctl_say("The %s is ready, but %s", service, CTL_SAFE(note));
+}
+
 static int health_silent(const char *service)
 {
     ctl_say("The %s runs, but it does not answer within %d s; its log says what it is doing.",
@@ -128,6 +135,7 @@ static int health_one(const struct ald_settings *settings, const char *service)
     int code = health_ask(settings, channel, ald_clock_now().mono_ms + HEALTH_WAIT_MS, why);
     if (code == CTL_AGAIN)
         return health_silent(service);
+    health_tell(service, code, why);
     return code == CTL_OK ? CTL_OK : health_unready(service, why);
 }
 
@@ -157,6 +165,7 @@ static int health_pollers(const struct ald_settings *settings)
         return health_absent("poller", settings->bus.run);
     if (code == CTL_AGAIN)
         return health_silent("poller");
+    health_tell("poller", code, why);
     return code == CTL_OK ? CTL_OK : health_unready("poller", why);
 }
 

@@ -253,6 +253,24 @@ static void status_providers(struct ctl *ctl, struct ald_json answer)
     }
 }
 
+/* Who still goes by older settings, and why. */
+static void status_settings(struct ctl *ctl, struct ald_json answer)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/settings"));
+    struct ald_json value;
+    struct ald_span key;
+    while (ald_json_walk_next(&walk, &key, &value)) {
+        char text[STATUS_LINE_MAX / 2];
+        struct status_line line;
+        status_begin(&line);
+        key = ald_span_of(key.data + 1, key.len - 2);
+        ald_buf_printf(&line.text, "%.*s: %s", (int)key.len, (const char *)key.data,
+                       pick_word(value, "", text, sizeof text));
+        line.tone = TONE_BAD;
+        status_end(ctl, "settings", &line);
+    }
+}
+
 static void status_print(struct ctl *ctl, struct ald_json answer)
 {
     char head[160];
@@ -268,6 +286,7 @@ static void status_print(struct ctl *ctl, struct ald_json answer)
     ctl_line(ctl, "feed head", pick_word(answer, "/status/head", head, sizeof head), TONE_PLAIN);
     status_books(ctl, answer);
     status_providers(ctl, answer);
+    status_settings(ctl, answer);
     if (pick_int(answer, "/status/hold") != 0)
         ctl_line(ctl, "hold", "no task expires yet: spools of gateways are waited for", TONE_WAIT);
 }

@@ -81,9 +81,16 @@ static void dlq_configure(struct dlq *self, const struct ald_settings *settings)
                                          .max_ms = settings->dlq.max_after_ms,
                                          .jitter_percent = (unsigned)settings->dlq.jitter_percent},
                              .max_attempts = (uint64_t)settings->dlq.max_attempts};
-    self->upkeep = (struct upkeep){.keep_ms = settings->store.keep_letters_ms,
-                                   .quota_count = settings->dlq.quota_count,
-                                   .quota_bytes = (int64_t)settings->dlq.quota_bytes};
+    self->upkeep.keep_ms = settings->store.keep_letters_ms;
+    self->upkeep.quota_count = settings->dlq.quota_count;
+    self->upkeep.quota_bytes = (int64_t)settings->dlq.quota_bytes;
+}
+
+void dlq_reload(void *arg, ald_profiles_t *fresh)
+{
+    struct dlq *self = arg;
+    (void)fresh; /* letters are of any provider */
+    dlq_configure(self, ald_service_settings(self->service));
 }
 
 static enum ald_rc dlq_open(struct dlq *self, const struct ald_settings *settings,

@@ -30,6 +30,7 @@ struct dlq {
 
 /* As the functions of struct ald_service_ops; self is a struct dlq. */
 enum ald_rc dlq_start(void *self, ald_service_t *service, struct ald_err *err);
+void dlq_reload(void *self, ald_profiles_t *fresh);
 void dlq_drain(void *self);
 bool dlq_drained(void *self);
 int dlq_stop(void *self);

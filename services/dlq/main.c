@@ -10,6 +10,7 @@ int main(int argc, char **argv)
         .drained = dlq_drained,
         .stop = dlq_stop,
         .healthy = dlq_healthy,
+        .reload = dlq_reload,
         .measure = dlq_measure,
     };
     struct dlq self = {0};

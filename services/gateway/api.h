@@ -12,12 +12,14 @@
 #include <stdatomic.h>
 
 #include "common/config/settings.h"
+#include "common/net/service.h"
 #include "services/gateway/caller.h"
 #include "services/gateway/http.h"
 #include "services/gateway/keyring.h"
 
 struct api {
     const struct ald_settings *settings;
+    const ald_service_t *service;
     caller_t *caller;
     keyring_t *keyring;
     char base[ALD_ENDPOINT_MAX + 16];  /* of callback URLs, without a slash at the end */

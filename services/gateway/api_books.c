@@ -94,6 +94,7 @@ void api_status(struct api_call *call)
     bool dlq_there = books_ask(call, ALD_CHANNEL_LETTERS, &MSG_STATUS, &dlq, "dlq", books, &why);
     books_door(books);
     books_spool(call, books);
+    api_notes(call, books);
     struct json_out out = api_json(call);
     json_out_object(&out, NULL);
     json_out_array(&out, "away");

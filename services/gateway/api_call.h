@@ -10,6 +10,7 @@
 #include "proto/messages.h"
 #include "services/gateway/api.h"
 #include "services/gateway/api_query.h"
+#include "services/gateway/audit.h"
 #include "services/gateway/json_out.h"
 
 enum {
@@ -41,6 +42,9 @@ api_route_fn api_letter_list, api_letter_show, api_letter_replay, api_letter_dro
 api_route_fn api_provider_list, api_provider_pause, api_provider_resume;
 api_route_fn api_status, api_audit, api_backup;
 api_route_fn api_alive, api_ready, api_metrics;
+
+/* Add what daemons say of settings that they refused, as figures of the group `settings`. */
+void api_notes(struct api_call *call, struct audit *books);
 
 /* Answer with a problem. detail: a sentence. */
 void api_problem(struct api_call *call, unsigned status, const char *detail);

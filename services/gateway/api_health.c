@@ -9,7 +9,12 @@
 #include "services/gateway/api_call.h"
 #include "services/gateway/metrics_merge.h"
 
-enum { HEALTH_ASK_MS = 1000, HEALTH_PAGE_MAX = 16 << 20, HEALTH_DAEMONS_MAX = 64 };
+enum {
+    HEALTH_ASK_MS = 1000,
+    HEALTH_NOTE_MS = 250,
+    HEALTH_PAGE_MAX = 16 << 20,
+    HEALTH_DAEMONS_MAX = 64
+};
 
 void api_alive(struct api_call *call)
 {
@@ -35,7 +40,7 @@ void api_ready(struct api_call *call)
                       ald_span_str(why ? why : "ready\n"));
 }
 
-static void health_ask(struct api_call *call, const char *channel, metrics_merge_t *pages)
+static void health_page(struct api_call *call, const char *channel, void *pages)
 {
     struct msg_control ask = {.what = "metrics"};
     struct msg_blob blob;
@@ -64,7 +69,24 @@ static bool health_is_other(const char *name)
            strcmp(name + sizeof prefix - 1, "gateway") != 0 && !strstr(name, ".lock");
 }
 
-static void health_ask_all(struct api_call *call, metrics_merge_t *pages)
+/* What is wrong with the settings as a daemon read them last. */
+static void health_note(struct api_call *call, const char *channel, void *books)
+{
+    struct msg_control ask = {.what = "health"};
+    struct msg_answer head;
+    zmsg_t *answer = NULL;
+    if (caller_ask(call->api->caller, channel, &MSG_CONTROL, &ask, HEALTH_NOTE_MS, &answer) ==
+            ALD_OK &&
+        api_read(zmsg_first(answer), &MSG_ANSWER, &head) && strcmp(head.rc, "ok") == 0 &&
+        head.detail[0] != '\0')
+        audit_add_text(books, "settings", channel + strlen(ALD_CHANNEL_CONTROL) + 1, head.detail);
+    zmsg_destroy(&answer);
+}
+
+/* Each daemon that runs on this machine, but for this one. */
+static void health_each(struct api_call *call,
+                        void (*ask)(struct api_call *call, const char *channel, void *arg),
+                        void *arg)
 {
     const char *run = call->api->settings->bus.run;
     DIR *dir = opendir(run);
@@ -75,10 +97,19 @@ static void health_ask_all(struct api_call *call, metrics_merge_t *pages)
          entry = readdir(dir)) {
         if (!health_is_other(entry->d_name) || !ald_sock_lives(run, entry->d_name))
             continue;
-        health_ask(call, entry->d_name, pages);
+        ask(call, entry->d_name, arg);
         asked++;
     }
     (void)closedir(dir);
+}
+
+void api_notes(struct api_call *call, struct audit *books)
+{
+    char note[ALD_TEXT_MAX];
+    ald_service_note(call->api->service, note, sizeof note);
+    if (note[0] != '\0')
+        audit_add_text(books, "settings", "gateway", note);
+    health_each(call, health_note, books);
 }
 
 void api_metrics(struct api_call *call)
@@ -88,7 +119,7 @@ void api_metrics(struct api_call *call)
     metrics_merge_t *pages = metrics_merge_new();
     ald_metrics_write(&own);
     metrics_merge_add(pages, "gateway", "gateway", ald_buf_span(&own));
-    health_ask_all(call, pages);
+    health_each(call, health_page, pages);
     ald_buf_reset(&call->worker->out);
     metrics_merge_write(pages, &call->worker->out);
     (void)http_answer(call->exchange, 200, "Content-Type: text/plain; version=0.0.4\r\n",

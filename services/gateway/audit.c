@@ -29,6 +29,14 @@ void audit_add_value(struct audit *self, const char *group, const char *name, in
     audit_add(self, group, &figure);
 }
 
+void audit_add_text(struct audit *self, const char *group, const char *name, const char *text)
+{
+    struct msg_figure figure = {.value = 1};
+    ald_text_cut(figure.name, sizeof figure.name, ald_span_str(name));
+    ald_text_cut(figure.text, sizeof figure.text, ald_span_str(text));
+    audit_add(self, group, &figure);
+}
+
 static const struct msg_figure *audit_find(const struct audit *self, const char *group,
                                            const char *name)
 {

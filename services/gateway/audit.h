@@ -25,6 +25,7 @@ struct audit {
 void audit_clear(struct audit *self);
 /* Keep a figure under a group of its own name, or `group` when that is not NULL. */
 void audit_add(struct audit *self, const char *group, const struct msg_figure *figure);
+void audit_add_text(struct audit *self, const char *group, const char *name, const char *text);
 void audit_add_value(struct audit *self, const char *group, const char *name, int64_t value);
 /* The value of a figure, 0 when there is none. */
 int64_t audit_value(const struct audit *self, const char *group, const char *name);

@@ -16,6 +16,7 @@ enum {
 static const char DOOR_TEXT[] = "Content-Type: text/plain; charset=utf-8\r\n";
 
 struct door_worker {
+    struct intake_rules rules; /* of this request */
     struct ald_buf body;
     struct ald_buf message;
     struct intake_work work;
@@ -183,8 +184,8 @@ static void door_judge(const struct door *self, struct door_worker *worker,
     const struct http_request *request = http_request(exchange);
     struct ald_span body = ald_buf_span(&worker->body);
     enum intake_fate fate =
-        intake_message(&self->rules, route, request, whole ? &body : NULL, ald_clock_now().wall_ms,
-                       &worker->work, &worker->callback);
+        intake_message(&worker->rules, route, request, whole ? &body : NULL,
+                       ald_clock_now().wall_ms, &worker->work, &worker->callback);
     const struct proof *proof = &worker->work.proof;
     if (proof->looked)
         ledger_proof(route->provider, ald_auth_why_name(proof->result.why));
@@ -229,7 +230,10 @@ void door_handle(void *arg, void *arg_worker, http_exchange_t *exchange)
     const struct door *self = arg;
     struct door_worker *worker = arg_worker;
     struct intake_route route;
-    intake_route(&self->rules, keyring_keys(self->keyring, &worker->keys), http_request(exchange),
+    ald_profiles_t *profiles = current_take(self->current); /* until the answer is out */
+    worker->rules = self->rules;
+    worker->rules.profiles = profiles;
+    intake_route(&worker->rules, keyring_keys(self->keyring, &worker->keys), http_request(exchange),
                  &route);
     switch (route.next) {
     case INTAKE_NOT_FOUND:
@@ -250,4 +254,5 @@ void door_handle(void *arg, void *arg_worker, http_exchange_t *exchange)
         break;
     }
     door_clear(worker);
+    ald_profiles_destroy(&profiles);
 }

@@ -12,6 +12,7 @@
 #ifndef ALD_GATEWAY_DOOR_H
 #define ALD_GATEWAY_DOOR_H
 
+#include "services/gateway/current.h"
 #include "services/gateway/http.h"
 #include "services/gateway/intake.h"
 #include "services/gateway/keyring.h"
@@ -19,7 +20,8 @@
 
 /* What the listener's threads share. Read-only once they run. */
 struct door {
-    struct intake_rules rules;
+    struct intake_rules rules; /* without profiles: each request takes those that are in force */
+    current_t *current;
     keyring_t *keyring;
     post_t *post;
     char retry[48]; /* the header line Retry-After */

@@ -106,6 +106,11 @@ void drain_destroy(drain_t **self_p)
     *self_p = NULL;
 }
 
+void drain_renew(drain_t *self, const ald_profiles_t *profiles)
+{
+    quota_renew(self->quota, profiles);
+}
+
 void drain_use(drain_t *self, ald_courier_t *courier)
 {
     self->courier = courier;

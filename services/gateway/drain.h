@@ -26,6 +26,9 @@ ALD_NODISCARD enum ald_rc drain_new(const struct ald_settings *settings,
                                     struct ald_err *err);
 void drain_destroy(drain_t **self_p);
 
+/* Profiles were read anew: their quotas count from now on. */
+void drain_renew(drain_t *self, const ald_profiles_t *profiles);
+
 /* Where drained items go. Items carry drain_tag(self) as their tag. */
 void drain_use(drain_t *self, ald_courier_t *courier);
 void *drain_tag(drain_t *self);

@@ -36,6 +36,7 @@ struct gateway {
     post_t *post;
     caller_t *caller;
     struct peer_rules peers;
+    current_t *current;
     struct door door;
     struct api api;
     http_t *public;
@@ -167,15 +168,18 @@ static void gateway_tell_keys(const ald_profiles_t *profiles)
 
 static void gateway_furnish(gateway_t *self)
 {
-    gateway_tell_keys(ald_service_profiles(self->service));
+    ald_profiles_t *profiles = ald_service_profiles(self->service);
+    gateway_tell_keys(profiles);
+    self->current = current_new(profiles);
     const struct ald_settings *settings = ald_service_settings(self->service);
     self->api.caller = self->caller;
     self->api.keyring = self->keyring;
+    self->api.service = self->service;
     self->door.keyring = self->keyring;
+    self->door.current = self->current;
     self->door.post = self->post;
     memcpy(self->door.retry, self->api.retry, sizeof self->door.retry);
-    self->door.rules = (struct intake_rules){.profiles = ald_service_profiles(self->service),
-                                             .default_provider = settings->gateway.default_provider,
+    self->door.rules = (struct intake_rules){.default_provider = settings->gateway.default_provider,
                                              .peers = &self->peers,
                                              .max_body = settings->gateway.max_body_bytes,
                                              .max_item = settings->bus.max_item_bytes};
@@ -300,6 +304,14 @@ bool gateway_healthy(void *arg, char *out, size_t cap)
     return why == NULL;
 }
 
+void gateway_reload(void *arg, ald_profiles_t *fresh)
+{
+    gateway_t *self = *(gateway_t **)arg;
+    gateway_tell_keys(fresh);
+    drain_renew(self->drain, fresh);
+    current_set(self->current, fresh);
+}
+
 /* ---- stop ---- */
 
 /* Streams and waits end; callbacks that are under way still get their answer, and so do those that
@@ -352,6 +364,7 @@ int gateway_stop(void *arg)
     caller_destroy(&self->caller);
     drain_destroy(&self->drain);
     keyring_destroy(&self->keyring);
+    current_destroy(&self->current);
     free(self);
     *(gateway_t **)arg = NULL;
     return left;

@@ -12,6 +12,7 @@ typedef struct gateway gateway_t;
 
 enum ald_rc gateway_start(void *self, ald_service_t *service, struct ald_err *err);
 void gateway_ready(void *self, char *out, size_t cap);
+void gateway_reload(void *self, ald_profiles_t *fresh);
 void gateway_drain(void *self);
 bool gateway_drained(void *self);
 int gateway_stop(void *self);

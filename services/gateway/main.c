@@ -13,6 +13,7 @@ int main(int argc, char **argv)
         .drained = gateway_drained,
         .stop = gateway_stop,
         .healthy = gateway_healthy,
+        .reload = gateway_reload,
         .measure = gateway_measure,
     };
     gateway_t *self = NULL;

@@ -2,6 +2,7 @@
 
 #include <czmq.h>
 
+#include "common/base/text.h"
 #include "services/gateway/peer.h"
 
 enum {
@@ -13,16 +14,18 @@ enum {
 };
 
 struct quota_share {
-    const struct ald_profile *profile; /* NULL: all that are not known */
+    char name[ALD_PROVIDER_MAX]; /* "": all that are not known */
+    uint64_t items_max;
+    uint64_t bytes_max;
     uint64_t items;
     uint64_t bytes;
 };
 
 struct quota {
-    size_t count;
+    size_t count; /* the last one is of all that are not known */
     uint64_t items;
     zhashx_t *networks; /* "provider network" -> how many items, a uint64_t */
-    struct quota_share shares[];
+    struct quota_share *shares;
 };
 
 static void quota_free(void **item_p)
@@ -31,16 +34,42 @@ static void quota_free(void **item_p)
     *item_p = NULL;
 }
 
-quota_t *quota_new(const ald_profiles_t *profiles)
+static struct quota_share *quota_find(quota_t *self, struct ald_span provider)
+{
+    for (size_t i = 0; i + 1 < self->count; i++)
+        if (ald_span_eq_str(provider, self->shares[i].name))
+            return &self->shares[i];
+    return &self->shares[self->count - 1];
+}
+
+void quota_renew(quota_t *self, const ald_profiles_t *profiles)
 {
     size_t count = ald_profiles_count(profiles) + 1;
-    quota_t *self = calloc(1, sizeof *self + count * sizeof self->shares[0]);
-    ALD_ASSERT(self);
+    struct quota_share *shares = calloc(count, sizeof *shares);
+    ALD_ASSERT(shares);
+    for (size_t i = 0; i < count; i++) {
+        const struct ald_profile *profile = ald_profiles_at(profiles, i);
+        const char *name = profile ? profile->name : "";
+        const struct quota_share *old =
+            self->count > 0 ? quota_find(self, ald_span_str(name)) : NULL;
+        if (old && strcmp(old->name, name) == 0)
+            shares[i] = *old;
+        ald_text_cut(shares[i].name, sizeof shares[i].name, ald_span_str(name));
+        shares[i].items_max = profile ? profile->quota_count : QUOTA_OTHER_ITEMS;
+        shares[i].bytes_max = profile ? profile->quota_bytes : QUOTA_OTHER_BYTES;
+    }
+    free(self->shares);
+    self->shares = shares;
     self->count = count;
+}
+
+quota_t *quota_new(const ald_profiles_t *profiles)
+{
+    quota_t *self = calloc(1, sizeof *self);
+    ALD_ASSERT(self);
     self->networks = zhashx_new();
     zhashx_set_destructor(self->networks, quota_free);
-    for (size_t i = 0; i + 1 < count; i++)
-        self->shares[i].profile = ald_profiles_at(profiles, i);
+    quota_renew(self, profiles);
     return self;
 }
 
@@ -49,16 +78,9 @@ void quota_destroy(quota_t **self_p)
     if (!*self_p)
         return;
     zhashx_destroy(&(*self_p)->networks);
+    free((*self_p)->shares);
     free(*self_p);
     *self_p = NULL;
-}
-
-static struct quota_share *quota_find(quota_t *self, struct ald_span provider)
-{
-    for (size_t i = 0; i + 1 < self->count; i++)
-        if (ald_span_eq_str(provider, self->shares[i].profile->name))
-            return &self->shares[i];
-    return &self->shares[self->count - 1];
 }
 
 /* False: the peer is of no network, and so has no share. */
@@ -87,9 +109,8 @@ bool quota_take(quota_t *self, struct ald_span provider, struct ald_span peer, u
 {
     char key[QUOTA_KEY_MAX];
     struct quota_share *share = quota_find(self, provider);
-    uint64_t items_max = share->profile ? share->profile->quota_count : QUOTA_OTHER_ITEMS;
-    uint64_t bytes_max = share->profile ? share->profile->quota_bytes : QUOTA_OTHER_BYTES;
-    if (share->items >= items_max || share->bytes + bytes > bytes_max)
+    uint64_t items_max = share->items_max;
+    if (share->items >= items_max || share->bytes + bytes > share->bytes_max)
         return false;
     if (quota_network(provider, peer, key)) {
         const uint64_t *met = zhashx_lookup(self->networks, key);

@@ -12,8 +12,9 @@
 
 typedef struct quota quota_t;
 
-/* profiles must outlive it. */
 quota_t *quota_new(const ald_profiles_t *profiles);
+/* Profiles were read anew: their bounds from now on; what is counted stays. */
+void quota_renew(quota_t *self, const ald_profiles_t *profiles);
 void quota_destroy(quota_t **self_p);
 
 /* Count one more unproven arrival. False: it is over the profile's quota, or its network over a

@@ -13,6 +13,7 @@ int main(int argc, char **argv)
         .drained = poller_drained,
         .stop = poller_stop,
         .healthy = poller_healthy,
+        .reload = poller_reload,
         .measure = poller_measure,
     };
     poller_t *self = NULL;

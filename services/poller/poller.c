@@ -60,7 +60,7 @@ static struct ald_metric outcomes_owed = {
 
 struct poller {
     zloop_t *loop;
-    const ald_profiles_t *profiles;
+    ald_profiles_t *profiles;
     const struct ald_settings *settings;
     size_t max_in_flight;
     fetch_t *fetch;
@@ -151,7 +151,7 @@ static void poller_on_answer(void *arg, const struct fetch_answer *answer)
 {
     struct work_item *item = arg;
     poller_t *self = item->owner;
-    const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
+    const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
     ALD_ASSERT(profile);
     struct msg_outcome outcome = {.attempt = item->submit ? item->submit->attempt : 0};
     self->room.stage = item->submit     ? ALD_STAGE_SUBMIT
@@ -221,7 +221,7 @@ static const char *poller_ask_start(poller_t *self, struct work_item *item, int6
 
 static void poller_submit(poller_t *self, struct work_item *item, int64_t now_ms)
 {
-    const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
+    const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
     struct msg_outcome outcome;
     const char *error = submit_request(profile, item->submit, &self->submission);
     /* Before the tracker takes it for lost. */
@@ -258,7 +258,9 @@ static void poller_on_started(void *arg, void *tag, bool go)
 /* Ask the provider. NULL: under way; else why it can't be. */
 static const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
 {
-    const struct ald_profile *profile = ald_profiles_find(self->profiles, item->lease.provider);
+    if (!item->profiles) /* an answer is read by the rules that its question was made by */
+        item->profiles = ald_profiles_share(self->profiles);
+    const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
     if (!profile)
         return "this poller has no profile of that name";
     if (item->submit)
@@ -428,6 +430,11 @@ void poller_ready(void *arg, char *out, size_t cap)
 {
     const poller_t *self = *(poller_t **)arg;
     snprintf(out, cap, "in_flight=%zu", self->max_in_flight);
+}
+
+void poller_reload(void *arg, ald_profiles_t *fresh)
+{
+    (*(poller_t **)arg)->profiles = fresh;
 }
 
 void poller_drain(void *arg)

@@ -14,6 +14,7 @@ typedef struct poller poller_t;
 /* The functions of ald_service_main; self is a poller_t ** that is NULL at first. */
 enum ald_rc poller_start(void *self, ald_service_t *service, struct ald_err *err);
 void poller_ready(void *self, char *out, size_t cap);
+void poller_reload(void *self, ald_profiles_t *fresh);
 void poller_drain(void *self);
 bool poller_drained(void *self);
 int poller_stop(void *self);

@@ -56,6 +56,7 @@ static void work_item_free(work_t *self, struct work_item *item)
     free(item->poll_url);
     free(item->result_url);
     free(item->params);
+    ald_profiles_destroy(&item->profiles);
     item->poll_url = item->result_url = item->params = NULL;
     if (!item->submit)
         return;

@@ -13,6 +13,7 @@
 
 #include "common/base/guard.h"
 #include "common/base/rc.h"
+#include "common/config/profile.h"
 #include "proto/messages.h"
 
 typedef struct work work_t;
@@ -31,9 +32,10 @@ struct work_submit {
 /* One lease that is under way. Owned by the table, borrowed until work_end. */
 struct work_item {
     struct msg_lease lease;
-    int64_t until_ms; /* monotonic: the lease ends */
-    void *owner;      /* the caller's */
-    bool fetching;    /* the poll said that the result takes another request, which is under way */
+    int64_t until_ms;         /* monotonic: the lease ends */
+    void *owner;              /* the caller's */
+    ald_profiles_t *profiles; /* a reference: those that it was begun with; NULL: not begun */
+    bool fetching; /* the poll said that the result takes another request, which is under way */
     /* From malloc, freed with the item; the lease's own spans are empty. NULL: not known. */
     char *poll_url;
     char *result_url;           /* as the provider says, at last in the answer before */

@@ -158,6 +158,48 @@ static void budget_forget_old(struct budget_count *one, struct budget_part *part
     part->count -= gone;
 }
 
+/* Take over what another one counted. Its ring is as large as its rule's limit. */
+static void budget_take_over(struct budget_count *one, const struct budget_count *old)
+{
+    one->saved = old->saved;
+    one->last_ms = old->last_ms;
+    for (unsigned use = 0; use < BUDGET_PARTS; use++) {
+        const struct budget_part *from = &old->part[use];
+        struct budget_part *part = &one->part[use];
+        part->taken = from->taken;
+        for (size_t i = 0; i < from->count && one->rule->requests > 0; i++)
+            budget_enter(one, part, from->at_ms[(from->first + i) % (size_t)old->rule->requests]);
+    }
+}
+
+unsigned budget_renew(struct budget *self, const struct ald_profile *profile)
+{
+    struct budget old = *self;
+    struct budget fresh;
+    unsigned same = 0;
+    budget_init(&fresh, profile);
+    self->profile = profile;
+    self->count = fresh.count;
+    memcpy(self->list, fresh.list, sizeof self->list);
+    for (unsigned i = 0; i < self->count; i++) {
+        for (unsigned k = 0; k < old.count; k++) {
+            if (strcmp(self->list[i].rule->name, old.list[k].rule->name) != 0)
+                continue;
+            budget_take_over(&self->list[i], &old.list[k]);
+            same |= 1U << i;
+        }
+    }
+    budget_free(&old);
+    return same;
+}
+
+void budget_recount(struct budget *self, enum budget_use use)
+{
+    for (unsigned i = 0; i < self->count; i++)
+        if (budget_covers(&self->list[i], use))
+            self->list[i].part[budget_part_of(self, i, use)].under_way++;
+}
+
 void budget_take(struct budget *self, enum budget_use use, uint64_t lease, int64_t now_ms)
 {
     for (unsigned i = 0; i < self->count; i++) {

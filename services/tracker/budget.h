@@ -102,6 +102,13 @@ struct budget {
 void budget_init(struct budget *self, const struct ald_profile *profile);
 void budget_free(struct budget *self);
 
+/* The profile was read anew: what was counted stays with the budgets that have the same name. Says
+ * which of them (1 << index) had it before; the others begin as budget_init leaves them. Leases
+ * under way are to be counted again (budget_recount), since parts may have moved. */
+unsigned budget_renew(struct budget *self, const struct ald_profile *profile);
+/* One that is under way. */
+void budget_recount(struct budget *self, enum budget_use use);
+
 /* Has the profile a part for hints? Else all polls are ordinary. */
 bool budget_shares(const struct budget *self);
 

@@ -76,6 +76,8 @@ static bool command_id_ok(const char *id)
 static const char *command_unfit(const struct tracker *self, const struct msg_register *ask,
                                  const struct ald_profile *profile)
 {
+    if (profile && ald_profiles_gone(self->profiles, profile))
+        return "This provider is not in the settings any more.";
     if (!profile)
         return "There is no provider of this name in the settings.";
     if (!command_id_ok(ask->provider_id))

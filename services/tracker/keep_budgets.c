@@ -64,7 +64,18 @@ static void keep_pause_back(struct tracker *self, struct budget *budget)
             budget->profile->name);
 }
 
-static void keep_budget_back(struct tracker *self, const struct ald_profile *profile)
+void keep_budget_list(struct tracker *self, struct budget *budget, unsigned known)
+{
+    for (unsigned i = 0; i < budget->count; i++) {
+        struct budget_saved saved = {0};
+        if ((known & 1U << i) != 0)
+            continue;
+        keep_saved_read(self, budget->profile->name, budget->list[i].rule->name, &saved);
+        budget_restore(budget, i, &saved, tracker_now(self).run_ms);
+    }
+}
+
+void keep_budget_back(struct tracker *self, const struct ald_profile *profile)
 {
     char fact[KEEP_FACT_MAX];
     struct budget *budget = &pending_account(self->pending, profile)->budget;
@@ -72,11 +83,7 @@ static void keep_budget_back(struct tracker *self, const struct ald_profile *pro
     keep_pause_back(self, budget);
     keep_name(fact, "given", profile->name, NULL, NULL);
     budget->given = vault_meta(&self->vault, fact);
-    for (unsigned i = 0; i < budget->count; i++) {
-        struct budget_saved saved = {0};
-        keep_saved_read(self, profile->name, budget->list[i].rule->name, &saved);
-        budget_restore(budget, i, &saved, self->run_base_ms);
-    }
+    keep_budget_list(self, budget, 0);
 }
 
 void keep_budgets_back(struct tracker *self)

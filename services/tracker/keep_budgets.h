@@ -9,6 +9,11 @@
 /* At the start: an account for each profile, with what was written. */
 void keep_budgets_back(struct tracker *self);
 
+/* The account of one profile, with what was written. */
+void keep_budget_back(struct tracker *self, const struct ald_profile *profile);
+/* What was written of its budgets but for the known ones, a bit (1 << index) each. */
+void keep_budget_list(struct tracker *self, struct budget *budget, unsigned known);
+
 /* Within a transaction: write the marks that leases to come have nearly reached. */
 void keep_budgets(struct tracker *self);
 /* Before a clean stop, in a transaction of its own: the counts as they are. */

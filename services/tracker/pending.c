@@ -16,8 +16,6 @@ pending_t *pending_new(const struct pending_options *options)
     self->by_id = shards_new(SHARDS_NUMBERS);
     self->by_ref = shards_new(SHARDS_TEXTS);
     self->due = ald_heap_new();
-    self->accounts = calloc(PENDING_ACCOUNTS_MAX, sizeof *self->accounts);
-    ALD_ASSERT(self->accounts);
     return self;
 }
 
@@ -43,8 +41,10 @@ void pending_destroy(pending_t **self_p)
     shards_destroy(&self->by_ref);
     shards_destroy(&self->by_id);
     ald_heap_destroy(&self->due);
-    for (size_t i = 0; i < self->account_count; i++)
-        budget_free(&self->accounts[i].budget);
+    for (size_t i = 0; i < self->account_count; i++) {
+        budget_free(&self->accounts[i]->budget);
+        free(self->accounts[i]);
+    }
     free(self->accounts);
     free(self);
     *self_p = NULL;
@@ -53,10 +53,12 @@ void pending_destroy(pending_t **self_p)
 struct pending_account *pending_account(pending_t *self, const struct ald_profile *profile)
 {
     for (size_t i = 0; i < self->account_count; i++)
-        if (self->accounts[i].profile == profile)
-            return &self->accounts[i];
-    ALD_ASSERT(self->account_count < PENDING_ACCOUNTS_MAX);
-    struct pending_account *account = &self->accounts[self->account_count++];
+        if (self->accounts[i]->profile == profile)
+            return self->accounts[i];
+    size_t count = self->account_count++;
+    self->accounts = realloc(self->accounts, (count + 1) * sizeof(struct pending_account *));
+    ALD_ASSERT(self->accounts);
+    struct pending_account *account = self->accounts[count] = zmalloc(sizeof *account);
     account->profile = profile;
     budget_init(&account->budget, profile);
     return account;
@@ -242,8 +244,7 @@ struct pending_task *pending_find_ref(const pending_t *self, const char *provide
     return shards_lookup(self->by_ref, ref);
 }
 
-/* It may be polled as it could not before. */
-static void pending_askable(pending_t *self, struct pending_task *task, int64_t now_ms)
+void pending_askable(pending_t *self, struct pending_task *task, int64_t now_ms)
 {
     if (task->phase == PENDING_IDLE)
         pending_idle_until(self, task, task->stale_at_ms > now_ms ? task->stale_at_ms : now_ms,
@@ -388,7 +389,7 @@ struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t le
 {
     for (size_t i = 0; i < self->account_count; i++) {
         size_t at = (self->account_turn + i) % self->account_count;
-        struct pending_account *account = &self->accounts[at];
+        struct pending_account *account = self->accounts[at];
         struct pending_task *task = account->queued > 0 ? pending_next(account, now_ms) : NULL;
         if (!task)
             continue;
@@ -468,5 +469,10 @@ uint64_t pending_lowest(const pending_t *self)
 
 struct pending_account *pending_account_at(const pending_t *self, size_t index)
 {
-    return index < self->account_count ? &self->accounts[index] : NULL;
+    return index < self->account_count ? self->accounts[index] : NULL;
+}
+
+struct pending_task *pending_oldest(const pending_t *self)
+{
+    return self->oldest;
 }

@@ -126,6 +126,9 @@ struct pending_task *pending_find_ref(const pending_t *self, const char *provide
 /* The provider said where a task is polled. */
 void pending_place(pending_t *self, struct pending_task *task, int64_t now_ms);
 
+/* A task may be polled as it could not before: it is due when it is stale. */
+void pending_askable(pending_t *self, struct pending_task *task, int64_t now_ms);
+
 /* The provider's id of a task became known. ALD_EXISTS: another open task has it. */
 ALD_NODISCARD enum ald_rc pending_attach(pending_t *self, struct pending_task *task,
                                          const char *provider_id, int64_t now_ms);
@@ -190,6 +193,9 @@ size_t pending_count_polling(const pending_t *self);
 
 /* Lowest open id, or 0. */
 uint64_t pending_lowest(const pending_t *self);
+
+/* The one with the lowest id, or NULL; `younger` is the way to the others. */
+struct pending_task *pending_oldest(const pending_t *self);
 
 /* Since when the account's longest queued task is due; -1: none is. */
 int64_t pending_oldest_due(const struct pending_account *account);

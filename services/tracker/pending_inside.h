@@ -7,14 +7,12 @@
 #include "services/tracker/pending_submit.h"
 #include "services/tracker/shards.h"
 
-enum { PENDING_ACCOUNTS_MAX = 1024 };
-
 struct pending {
     struct pending_options options;
     shards_t *by_id;  /* &task->id -> task */
     shards_t *by_ref; /* task->ref -> task */
     ald_heap_t *due;
-    struct pending_account *accounts;
+    struct pending_account **accounts; /* each stays where it is */
     size_t account_count;
     size_t account_turn; /* where the next lease looks first */
     size_t phase_count[3];

@@ -20,6 +20,7 @@
 #include "services/tracker/program.h"
 #include "services/tracker/query.h"
 #include "services/tracker/reader.h"
+#include "services/tracker/renew.h"
 
 enum {
     TRACKER_TICK_MS = 20,
@@ -236,6 +237,11 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     return ALD_OK;
 }
 
+static void tracker_reload(void *arg, ald_profiles_t *fresh)
+{
+    renew_profiles(arg, fresh);
+}
+
 static void tracker_drain(void *arg)
 {
     (void)arg; /* silence after the loop ends is what makes others wait or spool */
@@ -291,5 +297,6 @@ const struct ald_service_ops TRACKER_OPS = {
     .drained = tracker_drained,
     .stop = tracker_stop,
     .healthy = tracker_healthy,
+    .reload = tracker_reload,
     .measure = tracker_measure,
 };

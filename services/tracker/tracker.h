@@ -36,7 +36,7 @@ typedef struct reader reader_t;
 struct tracker {
     ald_service_t *service;
     const struct ald_settings *settings;
-    const ald_profiles_t *profiles;
+    const ald_profiles_t *profiles; /* another one after a reload: renew.h */
 
     struct vault vault;
     ald_mark_t *mark; /* NULL after an I/O error, until it is opened again */

@@ -364,7 +364,7 @@ def test_rule_20_a_store_of_the_version_before():
         with sqlite3.connect(f"{house.folder}/data/tracker.db") as store:
             assert store.execute("SELECT min_reader FROM meta").fetchone() == (1,)
             store.executescript("DROP TABLE submits; ALTER TABLE outbox DROP COLUMN closes;"
-                                "UPDATE meta SET version = 2; PRAGMA user_version = 2;")
+                                "DROP TABLE ways; UPDATE meta SET version = 2; PRAGMA user_version = 2;")
         store.close()
         house.settings["providers"] = {"shop": shop_profile(house.provider.port),
                                        "sandbox": sandbox_profile(house.provider.port)}

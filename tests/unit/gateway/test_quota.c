@@ -104,6 +104,30 @@ static void test_a_network_has_a_tenth(void **state)
     assert_true(quota_take(quota, b, ald_span_str("203.0.113.1"), 1));
 }
 
+/* Other profiles: what lies there counts by its name, and by the new bound. */
+static void test_renew(void **state)
+{
+    (void)state;
+    static const char text[] = "a: {family: inphp, poll: none, callback: {quota_count: 3}}\n"
+                               "c: {family: inphp, poll: none, callback: {quota_count: 1}}\n";
+    struct ald_span a = ald_span_str("a");
+    struct ald_span c = ald_span_str("c");
+    ald_yaml_t *tree = NULL;
+    ald_profiles_t *fresh = NULL;
+    assert_true(quota_take(quota, a, nowhere, 10) && quota_take(quota, a, nowhere, 10));
+    assert_false(quota_take(quota, a, nowhere, 10));
+    assert_int_equal(ald_yaml_parse("t.yaml", ald_span_str(text), 0, &errors, &tree), ALD_OK);
+    assert_int_equal(ald_profiles_load(ald_yaml_root(tree), 0, &errors, &fresh), ALD_OK);
+    quota_renew(quota, fresh);
+    ald_profiles_destroy(&fresh);
+    ald_yaml_destroy(&tree);
+    assert_true(quota_take(quota, a, nowhere, 10));
+    assert_false(quota_take(quota, a, nowhere, 10));
+    assert_true(quota_take(quota, c, nowhere, 10));
+    assert_false(quota_take(quota, c, nowhere, 10));
+    assert_int_equal(quota_items(quota), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +135,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bytes, begin, end),
         cmocka_unit_test_setup_teardown(test_what_was_found_counts, begin, end),
         cmocka_unit_test_setup_teardown(test_a_network_has_a_tenth, begin, end),
+        cmocka_unit_test_setup_teardown(test_renew, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

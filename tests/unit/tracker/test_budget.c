@@ -317,6 +317,40 @@ static void test_clean_stop(void **state)
     budget_free(&budget);
 }
 
+/* A profile that was read anew: what was counted stays with the name, whatever its limit is now. */
+static void test_renew(void **state)
+{
+    (void)state;
+    struct ald_profile old = with((struct ald_budget){.name = "a", .requests = 4, .per_ms = 1000});
+    struct ald_profile fresh =
+        with((struct ald_budget){.name = "b", .requests = 2, .per_ms = 1000});
+    struct budget budget;
+    budget_init(&budget, &old);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 0), 4);
+    budget_block(&budget, 50, "WHY");
+    budget_given(&budget);
+
+    fresh.budgets.list[fresh.budgets.count++] = (struct ald_budget){
+        .name = "a", .counts = ALD_COUNTS_POLL, .requests = 6, .per_ms = 1000, .hint_share = 50};
+    assert_int_equal(budget_renew(&budget, &fresh), 2);
+    assert_ptr_equal(budget.profile, &fresh);
+    assert_int_equal(budget_used(&budget, 0, BUDGET_ORDINARY, 500), 0);
+    assert_int_equal(budget_used(&budget, 1, BUDGET_ORDINARY, 500), 4);
+    assert_int_equal(budget.blocked_until_ms, 50);
+    assert_int_equal(budget.given, 1);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 999), 0);
+    assert_int_equal(burst(&budget, BUDGET_HINTED, 999), 2); /* what b has left for them */
+
+    budget_recount(&budget, BUDGET_ORDINARY); /* one is under way still */
+    assert_int_equal(budget_renew(&budget, &old), 1);
+    budget_recount(&budget, BUDGET_ORDINARY);
+    assert_int_equal(budget_used(&budget, 0, BUDGET_ORDINARY, 1500), 1);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 1500), 3);
+    budget_settle(&budget, BUDGET_ORDINARY, true, 1600);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 3000), 4);
+    budget_free(&budget);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_restart_windows),
         cmocka_unit_test(test_restart_formula),
         cmocka_unit_test(test_clean_stop),
+        cmocka_unit_test(test_renew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
