@@ -53,8 +53,9 @@ struct ald_errors {
 void ald_errors_init(struct ald_errors *self);
 void ald_errors_free(struct ald_errors *self);
 
-/* Add a sentence about a node; at may be NULL when there is no place to name. A text that comes from
- * a variable may be a secret in the wrong place: what the sentence quotes of it is blotted out. */
+/* Add a sentence about a node; at may be NULL when there is no place to name. A text that comes
+ * from a variable may be a secret in the wrong place: what the sentence quotes of it is blotted
+ * out. */
 void ald_errors_add(struct ald_errors *self, const struct ald_node *at, const char *format, ...)
     ALD_PRINTF(3, 4);
 
