@@ -9,6 +9,7 @@
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_submit.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_submits.h"

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/jobs.h"
+#include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_submit.h"
 #include "services/tracker/providers.h"
 #include "services/tracker/vault_letters.h"

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_submit.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_submits.h"

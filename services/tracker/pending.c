@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/guard.h"
+#include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_inside.h"
 #include "services/tracker/pending_rules.h"
 #include "services/tracker/shards.h"

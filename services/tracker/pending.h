@@ -184,21 +184,11 @@ struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t le
 void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms);
 void pending_poller_gone(pending_t *self, uint64_t poller, int64_t now_ms);
 
-size_t pending_count(const pending_t *self);
-size_t pending_count_phase(const pending_t *self, enum pending_phase phase);
-/* Open tasks whose provider id is not known yet. */
-size_t pending_count_unattached(const pending_t *self);
-/* Leased ones that are polled. */
-size_t pending_count_polling(const pending_t *self);
-
 /* Lowest open id, or 0. */
 uint64_t pending_lowest(const pending_t *self);
 
 /* The one with the lowest id, or NULL; `younger` is the way to the others. */
 struct pending_task *pending_oldest(const pending_t *self);
-
-/* Since when the account's longest queued task is due; -1: none is. */
-int64_t pending_oldest_due(const struct pending_account *account);
 
 /* Accounts: NULL past the last. */
 struct pending_account *pending_account_at(const pending_t *self, size_t index);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/backoff.h"
+#include "services/tracker/pending_figures.h"
 
 bool pending_task_budget(const struct pending_task *task, int64_t *gap_ms)
 {

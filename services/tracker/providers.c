@@ -5,6 +5,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/pending_figures.h"
 
 static struct ald_metric providers_paused = {.kind = ALD_GAUGE,
                                              .name = "aldaba_provider_paused",

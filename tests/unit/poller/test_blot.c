@@ -39,6 +39,8 @@ static void test_spellings(void **state)
         {"percent, every byte", "ab/", "%61%62%2f", "*********"},
         {"percent in percent", "a%2b", "a%252b a%2b", "****** ****"},
         {"JSON", "a/\"b\\c", "\"a\\/\\\"b\\\\c\"", "\"*********\""},
+        {"JSON of what looks encoded", "a%25\"b", "a%25\\\"b", "*******"},
+        {"HTML of what looks encoded", "a%25&b", "a%25&amp;b", "**********"},
         {"JSON, by number", "a<b", "a\\u003cb", "********"},
         {"backslashes as they are", "a\\\\b", "a\\\\b", "****"},
         {"HTML", "a&b<c", "a&amp;b&lt;c", "************"},

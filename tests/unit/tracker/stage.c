@@ -17,6 +17,7 @@
 #include "services/tracker/jobs.h"
 #include "services/tracker/keep.h"
 #include "services/tracker/outbox.h"
+#include "services/tracker/pending_figures.h"
 #include "services/tracker/vault_letters.h"
 #include "tests/unit/config/profile_of.h"
 

@@ -1,5 +1,6 @@
 /* Tasks that are owed, as a machine: each phase against each event, on a clock that the test sets.
  */
+#include "services/tracker/pending_figures.h"
 #include "tests/unit/tracker/pending_fixture.h"
 
 static void test_example(void **state)

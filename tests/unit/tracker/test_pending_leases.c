@@ -1,4 +1,5 @@
 /* Leases, waits, blocks and fairness of polls, on a clock that the test sets. */
+#include "services/tracker/pending_figures.h"
 #include "tests/unit/tracker/pending_fixture.h"
 
 /* Rule 2: a lease that ends is handed out again; what its holder reports later counts, but does not

@@ -3,6 +3,7 @@
 #include "services/tracker/pending_submit.h"
 
 #include "common/base/text.h"
+#include "services/tracker/pending_figures.h"
 #include "tests/unit/tracker/pending_fixture.h"
 
 enum { WITHIN = 86400000 };
