@@ -236,3 +236,20 @@ def test_the_command(house):
     (request,) = heard(house, "cli")
     assert request["params"]["n"] == "0.00085" and request["params"]["file"] == "hello"
     assert house.aldaba("submit", "sandbox", "nonsense").returncode == 64
+
+
+@pytest.mark.parametrize("method,encode,kind", [
+    ("POST", "form", "application/x-www-form-urlencoded"), ("POST", "json", "application/json"),
+    ("GET", "query", ""), ("POST", "multipart", "multipart/form-data")])
+def test_every_encoding(method, encode, kind):
+    """What is given arrives as it was, whatever it is written in; and so does the address."""
+    text = "caf\u00e9 & =+%\u20ac \"quoted\"\r\n--x"
+    profile = {"submit": {"request": {"method": method, "encode": encode}}}
+    with House(describe=shop_profile, profile=profile) as house:
+        house.start()
+        task, ref = order(house, solve=0, text=text, price=3)
+        assert house.ended(task["id"])["state"] == "done"
+        (request,) = heard(house, ref)
+        assert request["method"] == method and request["type"].startswith(kind)
+        assert (request["params"]["text"], request["params"]["price"]) == (text, "3")
+        assert bool(request["query"]) == (encode == "query")
