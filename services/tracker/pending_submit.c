@@ -72,7 +72,7 @@ int64_t pending_submit_again(pending_t *self, struct pending_task *task,
         pending_unlease(self, task, left, now_ms);
     self->submitting -= submit->stage != SUBMISSION_WAITING;
     submit->stage = SUBMISSION_WAITING;
-    submit->tries++;
+    submit->tries += !decision->unasked;
     submit->strange += decision->strange;
     submit->letter[0] = '\0';
     submit->next_ms = now_ms + submission_wait(submit, &task->account->profile->schedule,

@@ -114,6 +114,7 @@ void submission_decide(const struct submission *self, const struct submission_re
         submission_say(out, SUBMISSION_UNSURE,
                        "The request was sent and no whole answer came: the provider may have "
                        "taken it.");
+    out->unasked = !report->left && verdict->then == ALD_THEN_IGNORE;
     bool taken = out->end == SUBMISSION_TAKEN || out->end == SUBMISSION_DONE;
     if (!taken && !submission_matters(self, report))
         *out = (struct submission_decision){.cause = ""};

@@ -76,6 +76,7 @@ struct submission_decision {
     int64_t wait_ms;   /* with AGAIN; 0 = as the schedule's backoff says */
     bool block;        /* the account waits so long, too */
     bool strange;      /* by a code that nobody knows */
+    bool unasked;      /* with AGAIN: it was handed back, nobody tried */
     const char *cause; /* a sentence; static */
 };
 

@@ -163,6 +163,12 @@ static void test_waits_and_blocks(void **state)
         .attempt = 1, .lease = 10, .left = true, .answered = true, .verdict = &verdict};
     submission_decide(&submit, &report, &decision);
     assert_true(decision.block && decision.wait_ms == 30000);
+    assert_false(decision.unasked);
+    verdict = (struct ald_verdict){.then = ALD_THEN_IGNORE};
+    report.left = report.answered = false;
+    submission_decide(&submit, &report, &decision);
+    assert_true(decision.end == SUBMISSION_AGAIN && decision.unasked);
+    report.left = report.answered = true;
     verdict = (struct ald_verdict){
         .then = ALD_THEN_CODE, .cls = ALD_CLASS_CONFIG, .scope = ALD_SCOPE_ACCOUNT};
     submission_decide(&submit, &report, &decision);
