@@ -1,0 +1,240 @@
+#include "services/gateway/facade_say.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "proto/words.h"
+#include "services/gateway/json_out.h"
+
+static const char SAY_NOT_READY[] = "CAPCHA_NOT_READY";
+static const char SAY_UNSOLVABLE[] = "ERROR_CAPTCHA_UNSOLVABLE";
+
+/* The numbers of createTask's errors; what has none is 1. */
+static const struct {
+    const char *code;
+    int id;
+} SAY_ERRORS[] = {
+    {"ERROR_KEY_DOES_NOT_EXIST", 1},
+    {"ERROR_NO_SLOT_AVAILABLE", 2},
+    {"ERROR_ZERO_CAPTCHA_FILESIZE", 3},
+    {"ERROR_TOO_BIG_CAPTCHA_FILESIZE", 4},
+    {"ERROR_ZERO_BALANCE", 10},
+    {"ERROR_IP_NOT_ALLOWED", 11},
+    {"ERROR_CAPTCHA_UNSOLVABLE", 12},
+    {"ERROR_BAD_DUPLICATES", 13},
+    {"ERROR_NO_SUCH_METHOD", 14},
+    {"ERROR_IMAGE_TYPE_NOT_SUPPORTED", 15},
+    {"ERROR_NO_SUCH_CAPCHA_ID", 16},
+    {"ERROR_IP_BLOCKED", 21},
+    {"ERROR_TASK_ABSENT", 22},
+    {"ERROR_TASK_NOT_SUPPORTED", 23},
+    {"ERROR_RECAPTCHA_INVALID_SITEKEY", 31},
+};
+
+/* ---- states ---- */
+
+/* Words of these protocols are capitals; ours, and what a provider says in sentences, are not. */
+static bool say_is_word(const char *code)
+{
+    const char *at = code;
+    while (isupper((unsigned char)*at) || isdigit((unsigned char)*at) || *at == '_' || *at == ':' ||
+           *at == ' ')
+        at++;
+    return isupper((unsigned char)code[0]) && *at == '\0';
+}
+
+/* An end that the client would take for none is said in another word. */
+static const char *say_failed(const char *code)
+{
+    if (strcmp(code, "invalid_submission") == 0)
+        return "ERROR_BAD_PARAMETERS";
+    bool pending = strstr(code, "NOT_READY") != NULL;
+    return say_is_word(code) && !pending ? code : SAY_UNSOLVABLE;
+}
+
+struct facade_state facade_state_of(enum facade_protocol protocol, const struct msg_task_view *view)
+{
+    const char *lost =
+        protocol == FACADE_PLAIN ? "ERROR_WRONG_CAPTCHA_ID" : "ERROR_NO_SUCH_CAPCHA_ID";
+    struct facade_state out = {.code = lost};
+    enum ald_state state = ALD_STATE_PENDING;
+    if (!view)
+        return out;
+    out.created_ms = view->created_at_ms;
+    out.ended_ms = view->ended_at_ms;
+    (void)!ald_state_find(view->state, &state);
+    if (state == ALD_STATE_DONE) {
+        out.done = true;
+        out.result = view->result;
+        out.result_json = view->result_json;
+    } else if (state == ALD_STATE_FAILED) {
+        out.code = say_failed(view->code);
+    } else if (state == ALD_STATE_EXPIRED || state == ALD_STATE_CANCELLED) {
+        out.code = SAY_UNSOLVABLE;
+    } else if (state != ALD_STATE_LOST) {
+        out.code = SAY_NOT_READY;
+    }
+    return out;
+}
+
+struct facade_state facade_state_unknown(void)
+{
+    return (struct facade_state){.code = SAY_NOT_READY};
+}
+
+/* ---- in.php, res.php ---- */
+
+/* {"status":1,"request":...} */
+static void say_envelope(struct ald_buf *buf, bool good, bool raw, struct ald_span value,
+                         bool price)
+{
+    struct json_out out = json_out_begin(buf);
+    json_out_object(&out, NULL);
+    json_out_int(&out, "status", good ? 1 : 0);
+    if (raw)
+        json_out_raw(&out, "request", value);
+    else
+        json_out_span(&out, "request", value);
+    if (price)
+        json_out_text(&out, "price", "0");
+    json_out_close_object(&out);
+}
+
+static struct ald_span say_value(const struct facade_state *state)
+{
+    return state->done ? state->result : ald_span_str(state->code);
+}
+
+/* Answers to several: words between pipes. */
+static void say_joined(const struct facade_ask *ask, const struct facade_state *states,
+                       size_t count, struct ald_buf *out)
+{
+    struct ald_buf words;
+    ald_buf_init(&words, out->max);
+    for (size_t i = 0; i < count; i++) {
+        ald_buf_put_str(&words, i > 0 ? "|" : "");
+        ald_buf_put_span(&words, say_value(&states[i]));
+    }
+    if (ask->json)
+        say_envelope(out, true, false, ald_buf_span(&words), false);
+    else
+        ald_buf_put_span(out, ald_buf_span(&words));
+    out->failed = out->failed || words.failed;
+    ald_buf_free(&words);
+}
+
+static void say_plain(const struct facade_ask *ask, const struct facade_state *state,
+                      struct ald_buf *out)
+{
+    if (ask->json) {
+        say_envelope(out, state->done, state->done && state->result_json, say_value(state),
+                     state->done && ask->price);
+        return;
+    }
+    ald_buf_put_str(out, state->done ? "OK|" : "");
+    ald_buf_put_span(out, say_value(state));
+    ald_buf_put_str(out, state->done && ask->price ? "|0" : "");
+}
+
+/* ---- createTask, getTaskResult ---- */
+
+static void say_error(const char *code, struct ald_buf *buf)
+{
+    struct json_out out = json_out_begin(buf);
+    int id = 1;
+    for (size_t i = 0; i < ALD_COUNT(SAY_ERRORS); i++)
+        if (strcmp(SAY_ERRORS[i].code, code) == 0)
+            id = SAY_ERRORS[i].id;
+    json_out_object(&out, NULL);
+    json_out_int(&out, "errorId", id);
+    json_out_text(&out, "errorCode", code);
+    json_out_text(&out, "errorDescription", code);
+    json_out_close_object(&out);
+}
+
+/* A text as the solution has no name in this protocol; `text` is that of a picture's words. */
+static void say_solution(struct json_out *out, const struct facade_state *state)
+{
+    if (state->result_json) {
+        json_out_raw(out, "solution", state->result);
+        return;
+    }
+    json_out_object(out, "solution");
+    json_out_span(out, "text", state->result);
+    json_out_close_object(out);
+}
+
+static void say_task(const struct facade_state *state, struct ald_buf *buf)
+{
+    struct json_out out = json_out_begin(buf);
+    if (!state->done && state->code != SAY_NOT_READY) {
+        say_error(state->code, buf);
+        return;
+    }
+    json_out_object(&out, NULL);
+    json_out_int(&out, "errorId", 0);
+    json_out_text(&out, "status", state->done ? "ready" : "processing");
+    if (state->done) {
+        say_solution(&out, state);
+        json_out_text(&out, "cost", "0");
+        json_out_int(&out, "createTime", state->created_ms / 1000);
+        json_out_int(&out, "endTime", state->ended_ms / 1000);
+        json_out_int(&out, "solveCount", 1);
+    }
+    json_out_close_object(&out);
+}
+
+/* ---- all ---- */
+
+void facade_say_taken(const struct facade_ask *ask, uint64_t id, struct ald_buf *buf)
+{
+    struct json_out out = json_out_begin(buf);
+    if (ask->protocol == FACADE_TASKS) {
+        json_out_object(&out, NULL);
+        json_out_int(&out, "errorId", 0);
+        json_out_int(&out, "taskId", (int64_t)id);
+        json_out_close_object(&out);
+    } else if (ask->json) {
+        json_out_object(&out, NULL);
+        json_out_int(&out, "status", 1);
+        json_out_id(&out, "request", id);
+        json_out_close_object(&out);
+    } else {
+        ald_buf_printf(buf, "OK|%llu", (unsigned long long)id);
+    }
+}
+
+void facade_say_states(const struct facade_ask *ask, const struct facade_state *states,
+                       size_t count, struct ald_buf *out)
+{
+    ALD_ASSERT(count > 0);
+    if (ask->protocol == FACADE_TASKS)
+        say_task(&states[0], out);
+    else if (ask->several)
+        say_joined(ask, states, count, out);
+    else
+        say_plain(ask, &states[0], out);
+}
+
+void facade_say_wrong(const struct facade_ask *ask, const char *word, struct ald_buf *out)
+{
+    if (ask->protocol == FACADE_TASKS)
+        say_error(word, out);
+    else if (ask->json)
+        say_envelope(out, false, false, ald_span_str(word), false);
+    else
+        ald_buf_put_str(out, word);
+}
+
+const char *facade_say_headers(const struct facade_ask *ask)
+{
+    static const char *const lines[2][2] = {
+        {"Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n",
+         "Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n"
+         "Access-Control-Allow-Origin: *\r\n"},
+        {"Content-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\n",
+         "Content-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\n"
+         "Access-Control-Allow-Origin: *\r\n"}};
+    return lines[ask->json][ask->open_to_pages];
+}
