@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/config/address.h"
+#include "common/config/profile_request.h"
 
 static void fit_wrong(const struct ald_settings *settings, const char *key,
                       struct ald_errors *errors, const char *what, const char *value)
@@ -56,6 +57,31 @@ static void fit_public_url(const struct ald_settings *settings, struct ald_error
                   "which is no URL: it begins with https:// or http://.", url);
 }
 
+/* A client's task is a purchase: somebody must be able to make it, and not everybody may. */
+static void fit_facade(const struct ald_settings *settings, const ald_profiles_t *profiles,
+                       struct ald_errors *errors)
+{
+    const struct {
+        const char *key;
+        const char *name;
+    } sides[] = {{"facade.in_php", settings->facade.in_php},
+                 {"facade.create_task", settings->facade.create_task}};
+    for (size_t i = 0; i < ALD_COUNT(sides); i++) {
+        const struct ald_profile *profile = ald_profiles_find(profiles, sides[i].name);
+        if (sides[i].name[0] == '\0')
+            continue;
+        if (profile == NULL)
+            fit_wrong(settings, sides[i].key, errors, "and there is no such provider.",
+                      sides[i].name);
+        else if (!ald_profile_asks(profile, ALD_STAGE_SUBMIT))
+            fit_wrong(settings, sides[i].key, errors, "whose profile does not say how to submit.",
+                      sides[i].name);
+        if (settings->facade.keys.count == 0)
+            fit_wrong(settings, sides[i].key, errors,
+                      "and facade.keys names no key that clients may use.", sides[i].name);
+    }
+}
+
 bool ald_settings_fit(const struct ald_settings *settings, const ald_profiles_t *profiles,
                       struct ald_errors *errors)
 {
@@ -65,5 +91,6 @@ bool ald_settings_fit(const struct ald_settings *settings, const ald_profiles_t 
     fit_listeners(settings, errors);
     fit_private(settings, errors);
     fit_public_url(settings, errors);
+    fit_facade(settings, profiles, errors);
     return errors->count == before;
 }

@@ -64,6 +64,11 @@ struct ald_settings {
         int64_t retry_after_ms;
     } gateway;
     struct {
+        char in_php[ALD_NAME_MAX];      /* "": there is none */
+        char create_task[ALD_NAME_MAX]; /* the same */
+        struct ald_texts keys;          /* resolved */
+    } facade;
+    struct {
         int64_t id;
         int64_t recover_grace_ms;
         int64_t last_poll_grace_ms;

@@ -88,6 +88,14 @@ static const struct ald_setting SETTINGS_ROWS[] = {
      "Bearer tokens of the API; without any it binds to loopback only."},
     {"gateway.retry_after", ALD_SETTING_DURATION, FIELD(gateway.retry_after_ms), "5s", 1 * SECOND,
      1 * HOUR, 0, NULL, "What Retry-After says with a 503."},
+    {"facade.in_php", ALD_SETTING_TEXT, FIELD(facade.in_php), "", 0, 0, 0, NULL,
+     "The provider that /in.php and /res.php of the private listener stand for; empty: there are "
+     "no "
+     "such paths."},
+    {"facade.create_task", ALD_SETTING_TEXT, FIELD(facade.create_task), "", 0, 0, 0, NULL,
+     "The provider that /createTask and /getTaskResult stand for; empty: there are no such paths."},
+    {"facade.keys", ALD_SETTING_LIST, FIELD(facade.keys), "", 0, 0, ALD_SETTING_MASKED, NULL,
+     "What clients of these paths may send as their key; it goes no further."},
     {"tracker.id", ALD_SETTING_INT, FIELD(tracker.id), "0", 0, 31, 0, NULL,
      "Number of this tracker, part of the ids of its tasks."},
     {"tracker.recover_grace", ALD_SETTING_DURATION, FIELD(tracker.recover_grace_ms), "10m", 0,

@@ -7,6 +7,7 @@
 #include "common/base/digest.h"
 #include "common/base/text.h"
 #include "services/gateway/api_call.h"
+#include "services/gateway/facade.h"
 
 enum { API_KEPT = 1 << 20 }; /* a thread's buffers are given back beyond this */
 
@@ -50,6 +51,9 @@ void api_init(struct api *self, const struct ald_settings *settings)
     self->token_count = settings->gateway.tokens.count;
     for (size_t i = 0; i < self->token_count; i++)
         ald_sha256(ald_span_str(settings->gateway.tokens.item[i]), self->tokens[i]);
+    self->facade_key_count = settings->facade.keys.count;
+    for (size_t i = 0; i < self->facade_key_count; i++)
+        ald_sha256(ald_span_str(settings->facade.keys.item[i]), self->facade_keys[i]);
     (void)snprintf(self->retry, sizeof self->retry, "Retry-After: %lld\r\n",
                    (long long)((settings->gateway.retry_after_ms + 999) / 1000));
 }
@@ -170,7 +174,9 @@ void api_handle(void *arg, void *arg_worker, http_exchange_t *exchange)
 {
     struct api_call call = {
         .api = arg, .worker = arg_worker, .exchange = exchange, .request = http_request(exchange)};
-    if (api_from_foreign_page(call.api, call.request))
+    if (facade_serves(call.api, call.request->path)) /* its key is in the request itself */
+        facade_handle(&call);
+    else if (api_from_foreign_page(call.api, call.request))
         api_problem(&call, 403,
                     "Requests for pages of other sites are refused: use the address of "
                     "the listener, and send no Origin.");

@@ -25,6 +25,8 @@ struct api {
     char base[ALD_ENDPOINT_MAX + 16];  /* of callback URLs, without a slash at the end */
     uint8_t tokens[ALD_TEXTS_MAX][32]; /* SHA-256 of each */
     size_t token_count;
+    uint8_t facade_keys[ALD_TEXTS_MAX][32]; /* SHA-256 of each */
+    size_t facade_key_count;
     char retry[48];     /* the header line Retry-After */
     atomic_int waiters; /* threads in long polls and streams */
     atomic_bool stopping;

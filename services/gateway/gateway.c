@@ -15,6 +15,7 @@
 #include "services/gateway/api.h"
 #include "services/gateway/door.h"
 #include "services/gateway/drain.h"
+#include "services/gateway/facade.h"
 #include "services/gateway/ledger.h"
 
 enum {
@@ -108,6 +109,7 @@ static int gateway_tick(zloop_t *loop, int timer, void *arg)
 static void gateway_register(void)
 {
     ledger_register();
+    facade_register();
     struct ald_metric *const gauges[] = {&gateway_spool_items,   &gateway_spool_bytes,
                                          &gateway_spool_oldest,  &gateway_held,
                                          &gateway_items,         &gateway_waiters,

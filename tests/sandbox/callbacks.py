@@ -9,6 +9,8 @@ import collections
 import time
 import urllib.parse
 
+from fates import ERROR_CODE
+
 BREAK = "broken"
 
 
@@ -41,12 +43,16 @@ def encode_get(url, fields):
 
 
 def encode_post(url, fields):
+    body = urllib.parse.urlencode(fields).encode()
+    return encode_body(url, body, {"Content-Type": "application/x-www-form-urlencoded"})
+
+
+def encode_body(url, body, headers):
     parts = urllib.parse.urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    body = urllib.parse.urlencode(fields).encode()
-    head = (f"POST {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
-            "Content-Type: application/x-www-form-urlencoded\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n")
+    head = f"POST {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    head += f"Content-Length: {len(body)}\r\n\r\n"
     return head.encode(), body
 
 
@@ -126,8 +132,12 @@ class Caller:
     async def exchange(self, task, answer, method, manner):
         """The status of the answer; None when it was broken off on purpose."""
         fields = {"id": task.id, "code": answer}
-        encode = encode_get if method == "get" and manner != BREAK else encode_post
-        head, body = encode(task.pingback, fields)
+        if task.encode is not None:
+            head, body = encode_body(task.pingback,
+                                     *task.encode(task, answer, answer == ERROR_CODE))
+        else:
+            encode = encode_get if method == "get" and manner != BREAK else encode_post
+            head, body = encode(task.pingback, fields)
         parts = urllib.parse.urlsplit(task.pingback)
         address = (parts.hostname, parts.port or 80)
         kept = self.pool.take(address) if manner != BREAK else None

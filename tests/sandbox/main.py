@@ -51,6 +51,8 @@ def parse_arguments(argv):
     add("--host", default="127.0.0.1")
     add("--port", type=int, default=0, help="0 takes a free one (default)")
     add("--key", default="", help="the only account key that is accepted (default: any)")
+    add("--whsec", default="whsec_c2FuZGJveC1zYW5kYm94LXNhbmQ=",
+        help="what webhooks of predictions are signed with")
     add("--seed", type=int, default=1, help="the same seed makes the same choices")
     add("--fates", type=weights(FATES), default={}, metavar="NAME=WEIGHT,...",
         help=f"weights of fates (default: ok), such as {DEMONSTRATION}")

@@ -1,4 +1,5 @@
-"""The routes: in.php and res.php as their documentation tells them, and the control routes.
+"""The routes: in.php and res.php as their documentation tells them, and the control routes. The
+other protocols are in tasks and predictions.
 
 docs: in.php takes a submission by GET, form, multipart or JSON; res.php answers polls, in plain
 text or, with json=1, in JSON; `ids=` asks for several tasks at once.
@@ -8,7 +9,9 @@ import json
 import time
 
 from fates import FATES, MOODS, parse_weights
+from predictions import Predictions
 from server import Reply, as_json, text
+from tasks import Tasks
 
 HTML = (b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n"
         b"<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n")
@@ -23,6 +26,10 @@ def say(params, good, word, **more):
 
 
 class Routes:
+    order_words = {"noslot": "ERROR_NO_SLOT_AVAILABLE", "balance": "ERROR_ZERO_BALANCE",
+                   "ban1003": "ERROR: 1003", "pageurl": "ERROR_PAGEURL",
+                   "new": "ERROR_SOMETHING_NEW"}
+
     def __init__(self, provider, options):
         self.provider = provider
         self.options = options
@@ -33,6 +40,8 @@ class Routes:
             "/_sandbox/fates": self.set_fates,
             "/_sandbox/times": self.times, "/_sandbox/heard": self.heard,
         }
+        self.table |= Tasks(self).table
+        self.predictions = Predictions(self)
         self.actions = {
             "get": self.get, "get2": self.get, "getbalance": self.balance,
             "reportgood": self.report, "reportbad": self.report,
@@ -41,6 +50,8 @@ class Routes:
 
     async def handle(self, request):
         route = self.table.get(request.path)
+        if self.predictions.serves(request.path):
+            route = self.predictions.handle
         if route is None:
             return text("not found\n", 404)
         self.provider.requests[request.path] += 1
@@ -79,11 +90,8 @@ class Routes:
             return Reply(manner=order[5:])
         return say(params, True, task.id)
 
-    @staticmethod
-    def refuse_order(order, params):
-        words = {"noslot": "ERROR_NO_SLOT_AVAILABLE", "balance": "ERROR_ZERO_BALANCE",
-                 "ban1003": "ERROR: 1003", "pageurl": "ERROR_PAGEURL",
-                 "new": "ERROR_SOMETHING_NEW"}
+    def refuse_order(self, order, params):
+        words = self.order_words
         return say(params, False, words[order]) if order in words \
             else Reply(int(order), HTML, "text/html")
 

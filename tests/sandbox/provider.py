@@ -32,6 +32,7 @@ class Task:
         self.polls = 0
         self.moods = [m for m in params.get("moods", "").split(",") if m]
         self.reports = []
+        self.encode = None  # makes a callback that is no form: (body, headers)
 
     def ledger(self):
         return {"id": self.id, "ref": self.params.get("ref", ""), "fate": self.fate, "answer": self.answer,
