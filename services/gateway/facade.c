@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/ident.h"
 #include "common/base/log.h"
@@ -172,6 +173,7 @@ static void facade_submit(struct facade *self)
         ald_text_cut(ask.provider, sizeof ask.provider, ald_span_str(self->provider));
         ald_text_cut(ask.base, sizeof ask.base, ald_span_str(self->call->api->base));
         ald_ulid_new(ask.ticket);
+        ask.valid_until_ms = ald_clock_now().wall_ms + API_WAIT_MS; /* a withdrawal may be lost */
         facade_register_task(self, &ask);
     } else {
         facade_wrong(self, "ERROR_TOO_BIG_CAPTCHA_FILESIZE");

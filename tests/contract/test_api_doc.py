@@ -23,6 +23,19 @@ def test_routes():
     assert len(code) >= 15 and code == documented
 
 
+def test_paths_of_the_facade():
+    code = set(re.findall(r'\{"(/[^"]*)", FACADE_', source("facade_ask.c")))
+    words = set(re.findall(r"`(/[A-Za-z.]+)`", DOC))
+    assert len(code) >= 5 and code <= words, code - words
+
+
+def test_fields_of_the_facade():
+    table = re.search(r"ASK_OURS.*?\};", source("facade_ask.c"), re.DOTALL).group()
+    names = set(re.findall(r'"(\w+)"', table))
+    documented = set(re.findall(r"`(\w+)`", DOC))
+    assert len(names) >= 7 and names <= documented, names - documented
+
+
 def test_queries():
     names = set(re.findall(r'\.name = "([a-z_]+)"', sources()))
     assert len(names) >= 10 and names <= WORDS, names - WORDS

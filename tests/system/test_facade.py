@@ -362,8 +362,8 @@ def test_rule_22_a_client_that_has_gone_does_not_buy():
         finally:
             os.kill(house.tracker.pid, signal.SIGCONT)
         assert answer.endswith(b"ERROR_SERVER_ERROR"), answer
-        until(lambda: [task["state"] for task in house.tasks()] == ["cancelled"], SOON_S,
-              lambda: house.tasks())
+        house.until_serving()
+        assert all(task["state"] == "cancelled" for task in house.tasks())
         house.add_poller(1).start()
         stays(lambda: not heard(house, "gone"), 2, "it was bought")
 

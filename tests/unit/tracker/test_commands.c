@@ -67,6 +67,20 @@ static void test_the_same_key(void **state)
     assert_int_equal(stage_book(stage, BOOK_CREATED), 1);
 }
 
+/* Rule 22: nobody waits for it any more, as after a time in which we stood still. */
+static void test_too_late(void **state)
+{
+    struct stage *stage = *state;
+    struct msg_register late = with_key;
+    int64_t now_ms = tracker_now(&stage->tracker).wall_ms;
+    late.until_ms = now_ms - 1;
+    assert_string_equal(ask(stage, &late), "gone");
+    assert_int_equal(view.task, 0);
+    assert_int_equal(stage_book(stage, BOOK_CREATED), 0);
+    late.until_ms = now_ms + 60000;
+    assert_string_equal(ask(stage, &late), "ok");
+}
+
 /* A key outlives its task: nobody buys again what was answered and forgotten. */
 static void test_the_key_of_a_purged_task(void **state)
 {
@@ -166,13 +180,10 @@ static void test_cancel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_STAGE(test_example),
-        ON_STAGE(test_the_same_key),
-        ON_STAGE(test_the_key_of_a_purged_task),
-        ON_STAGE(test_the_same_id),
-        ON_STAGE(test_refused),
-        ON_STAGE(test_attach),
-        ON_STAGE(test_cancel),
+        ON_STAGE(test_example),     ON_STAGE(test_the_same_key),
+        ON_STAGE(test_too_late),    ON_STAGE(test_the_key_of_a_purged_task),
+        ON_STAGE(test_the_same_id), ON_STAGE(test_refused),
+        ON_STAGE(test_attach),      ON_STAGE(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
