@@ -169,6 +169,8 @@ void command_register(struct tracker *self, const struct msg_register *ask,
 {
     answer->req = ask->req;
     const struct ald_profile *profile = ald_profiles_find(self->profiles, ask->provider);
+    if (command_repeated(self, ask, answer, view))
+        return;
     if (ask->valid_until_ms != 0 && tracker_now(self).wall_ms > ask->valid_until_ms) {
         command_say(answer, "busy", "It was read too late: nobody waits for it any more.");
         return;

@@ -73,11 +73,11 @@ static void test_too_late(void **state)
     struct stage *stage = *state;
     struct msg_register late = with_key;
     int64_t now_ms = tracker_now(&stage->tracker).wall_ms;
-    late.until_ms = now_ms - 1;
-    assert_string_equal(ask(stage, &late), "gone");
+    late.valid_until_ms = now_ms - 1;
+    assert_string_equal(ask(stage, &late), "busy");
     assert_int_equal(view.task, 0);
     assert_int_equal(stage_book(stage, BOOK_CREATED), 0);
-    late.until_ms = now_ms + 60000;
+    late.valid_until_ms = now_ms + 60000;
     assert_string_equal(ask(stage, &late), "ok");
 }
 
