@@ -79,6 +79,8 @@ static void submit_uncertain(struct tracker *self, struct pending_task *task, co
     if (task->submit->stage == SUBMISSION_UNCERTAIN)
         return; /* and there is a letter that says so */
     submit_letter(self, task, ALD_REASON_SUBMIT_UNCERTAIN, cause, letter);
+    if (task->submit->stage == SUBMISSION_WAITING)
+        vault_submit_begin(&self->vault, task->id, tracker_now(self).run_ms);
     pending_submit_unsure(self->pending, task, letter, tracker_now(self).run_ms);
     submit_put(self, task);
     ald_log(ALD_WARN, "submit.uncertain", "provider=%s task=%" PRIu64, task->account->profile->name,
@@ -88,6 +90,13 @@ static void submit_uncertain(struct tracker *self, struct pending_task *task, co
 void submit_unsure(struct tracker *self, struct pending_task *task)
 {
     submit_uncertain(self, task, SUBMIT_GONE);
+}
+
+void submit_doubt(struct tracker *self, struct pending_task *task)
+{
+    submit_uncertain(self, task,
+                     "The store is an older copy, as after a restore: it may have been submitted "
+                     "since.");
 }
 
 /* The provider has it, under this id. False: that is the id of another open task. */

@@ -21,6 +21,9 @@ void submit_over(struct tracker *self, const struct pending_task *task, bool ans
 /* The lease of a started submission is over. */
 void submit_unsure(struct tracker *self, struct pending_task *task);
 
+/* It waits in a store that may be an older copy: it may have been submitted since. */
+void submit_doubt(struct tracker *self, struct pending_task *task);
+
 /* The deadline of its task is over. */
 void submit_expire(struct tracker *self, struct pending_task *task);
 

@@ -8,10 +8,9 @@
 #include "common/base/text.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/keep_submits.h"
 #include "services/tracker/pending_figures.h"
-#include "services/tracker/pending_submit.h"
 #include "services/tracker/vault_letters.h"
-#include "services/tracker/vault_submits.h"
 
 enum {
     KEEP_BEAT_MS = 1000,
@@ -63,18 +62,6 @@ static void keep_polls(void *arg, uint64_t task, uint32_t polls, uint32_t hinted
     struct pending_task *open = pending_find(self->pending, task);
     if (open)
         pending_polls(self->pending, open, polls, hinted);
-}
-
-static void keep_submit(void *arg, uint64_t task, const struct submission *row)
-{
-    struct tracker *self = arg;
-    struct pending_task *open = pending_find(self->pending, task);
-    if (!open || open->provider_id[0] != '\0')
-        return;
-    struct submission facts = *row;
-    facts.stale_after_ms = open->stale_at_ms - open->made_ms;
-    facts.give_up_after_ms = open->give_up_at_ms - open->made_ms;
-    pending_submit(self->pending, open, &facts, self->run_base_ms);
 }
 
 static void keep_tail(void *arg, uint64_t task, uint64_t seq)
@@ -141,6 +128,7 @@ static void keep_memory(struct tracker *self)
     self->purge_pace = (struct pace){.least = 16, .most = KEEP_PURGE_ROWS, .rows = 64};
     self->orphans = 0;
     self->lowest_orphan = 0;
+    self->older = false;
 }
 
 void keep_forget(struct tracker *self)
@@ -150,116 +138,6 @@ void keep_forget(struct tracker *self)
     park_destroy(&self->park);
     quota_destroy(&self->quota);
     tail_destroy(&self->tail);
-}
-
-/* Numbers go on in another lane, above seq. Its name is the time, and not one more than the last:
- * a copy that is put back a second time must not begin a lane that the first time has begun. */
-static void keep_new_lane(struct tracker *self, const struct ald_mark_values *mark)
-{
-    uint64_t now_ms = (uint64_t)ald_clock_now().wall_ms;
-    uint64_t base = mark->lane > self->vault.lane ? mark->lane : self->vault.lane;
-    self->vault.lane = now_ms > base ? now_ms : base + 1;
-    if (mark->seq > self->vault.last_seq)
-        self->vault.last_seq = mark->seq;
-    vault_begin(&self->vault);
-    vault_meta_set(&self->vault, "lane", (int64_t)self->vault.lane);
-    vault_meta_set(&self->vault, "last_seq", (int64_t)self->vault.last_seq);
-    (void)!vault_commit(&self->vault);
-}
-
-/* A store behind its mark has forgotten numbers that others have seen: go on in a new lane. So has,
- * as far as can be told, one without a mark: a backup brings none. */
-static void keep_check_mark(struct tracker *self)
-{
-    struct ald_mark_values mark = {0};
-    if (!self->mark)
-        return; /* opened again after an error of the disk: the process knows its own numbers */
-    enum ald_rc rc = ald_mark_read(self->mark, &mark);
-    if (rc == ALD_NOTFOUND && self->vault.last_seq == 0)
-        return;
-    if (rc != ALD_OK) {
-        ald_log(ALD_WARN, "mark.gone",
-                "text=\"tracker.mark is not there or can't be read, as after a restore: tracker.db "
-                "may be an older copy, so a new lane of the feed begins\"");
-        keep_new_lane(self, &mark);
-        return;
-    }
-    ald_idgen_above(&self->ids, mark.last_n);
-    bool behind = mark.lane > self->vault.lane ||
-                  (mark.lane == self->vault.lane && mark.seq > self->vault.last_seq);
-    if (!behind)
-        return;
-    ald_log(ALD_ERROR, "store.behind",
-            "lane=%" PRIu64 " seq=%" PRIu64 " mark_lane=%" PRIu64 " mark_seq=%" PRIu64
-            " text=\"acknowledged results are missing; a new lane of the feed begins, and what is "
-            "open is polled again\"",
-            self->vault.lane, self->vault.last_seq, mark.lane, mark.seq);
-    keep_new_lane(self, &mark);
-}
-
-enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
-{
-    self->run_base_ms = self->vault.run_ms;
-    self->run_since_ms = ald_clock_now().mono_ms;
-    self->turned_ms = self->run_since_ms;
-    self->beat_ms = self->vault.run_ms;
-    keep_memory(self);
-    ald_idgen_above(&self->ids, self->vault.last_task);
-    keep_check_mark(self);
-    vault_each_unindexed(&self->vault, keep_tail, self);
-    vault_each_open(&self->vault, keep_task, self);
-    vault_each_polled(&self->vault, keep_polls, self);
-    vault_each_submit(&self->vault, keep_submit, self);
-    keep_budgets_back(self);
-    vault_each_parked(&self->vault, keep_parked, self);
-    vault_each_sender(&self->vault, keep_restore_sender, self);
-    self->kept_arrival = vault_meta(&self->vault, "kept_arrival");
-    vault_each_arrival(&self->vault, self->kept_arrival, keep_arrival, self);
-    vault_each_unproven(&self->vault, keep_unproven, self);
-    if (self->vault.rc != ALD_OK)
-        return ald_err_set(err, self->vault.rc, "tracker.db cannot be read back: %s",
-                           ald_store_message(self->vault.store));
-    ald_log(ALD_INFO, "tracker.recovered",
-            "open=%zu parked=%zu seq=%" PRIu64 " orphans=%" PRIu64 " service_ms=%" PRId64,
-            pending_count(self->pending), park_count(self->park), self->vault.last_seq,
-            self->orphans, self->run_base_ms);
-    return ALD_OK;
-}
-
-void keep_sender(struct tracker *self, const struct sender *sender)
-{
-    size_t count = sender->window.count;
-    uint8_t *marks = malloc(count + 1);
-    ALD_ASSERT(marks);
-    (void)ald_window_save(&sender->window, marks, count);
-    struct vault_sender row = {.no = sender->no,
-                               .sender = ald_span_str(sender->id),
-                               .floor = sender->window.floor,
-                               .marks = ald_span_of(marks, count),
-                               .heard_ms = tracker_now(self).wall_ms};
-    vault_sender_put(&self->vault, &row);
-    free(marks);
-}
-
-static void keep_snapshot(struct tracker *self)
-{
-    vault_begin(&self->vault);
-    struct sender *sender = NULL;
-    for (size_t i = 0; (sender = senders_at(self->senders, i)); i++)
-        if (sender->heard_at_ms != 0)
-            keep_sender(self, sender);
-    vault_meta_set(&self->vault, "kept_arrival", self->vault.last_arrival);
-    if (tracker_commit(self))
-        self->kept_arrival = self->vault.last_arrival;
-}
-
-static void keep_beat(struct tracker *self)
-{
-    int64_t now_ms = tracker_now(self).run_ms;
-    vault_begin(&self->vault);
-    vault_meta_set(&self->vault, "run_ms", now_ms);
-    if (tracker_commit(self))
-        self->beat_ms = now_ms;
 }
 
 enum ald_rc keep_mark_open(struct tracker *self, struct ald_err *err)
@@ -312,6 +190,119 @@ static bool keep_index_due(const struct tracker *self, bool idle, int64_t mono_m
 
 /* A little of the run that is under way. The more rows wait, the longer it may take: callbacks then
  * come in more slowly, and memory has a bound where the disk is slow. */
+/* Numbers go on in another lane, above seq. Its name is the time, and not one more than the last:
+ * a copy that is put back a second time must not begin a lane that the first time has begun. */
+static void keep_new_lane(struct tracker *self, const struct ald_mark_values *mark)
+{
+    uint64_t now_ms = (uint64_t)ald_clock_now().wall_ms;
+    uint64_t base = mark->lane > self->vault.lane ? mark->lane : self->vault.lane;
+    self->vault.lane = now_ms > base ? now_ms : base + 1;
+    if (mark->seq > self->vault.last_seq)
+        self->vault.last_seq = mark->seq;
+    vault_begin(&self->vault);
+    self->older = true;
+    vault_meta_set(&self->vault, "lane", (int64_t)self->vault.lane);
+    vault_meta_set(&self->vault, "last_seq", (int64_t)self->vault.last_seq);
+    (void)!vault_commit(&self->vault);
+}
+
+/* A store behind its mark has forgotten numbers that others have seen: go on in a new lane. So has,
+ * as far as can be told, one without a mark: a backup brings none. */
+static void keep_check_mark(struct tracker *self)
+{
+    struct ald_mark_values mark = {0};
+    if (!self->mark)
+        return; /* opened again after an error of the disk: the process knows its own numbers */
+    enum ald_rc rc = ald_mark_read(self->mark, &mark);
+    if (rc == ALD_NOTFOUND && self->vault.last_seq == 0 && self->vault.last_task == 0) {
+        keep_mark(self); /* at once: from now on a store without its mark is an older copy */
+        return;
+    }
+    if (rc != ALD_OK) {
+        ald_log(ALD_WARN, "mark.gone",
+                "text=\"tracker.mark is not there or can't be read, as after a restore: tracker.db "
+                "may be an older copy, so a new lane of the feed begins\"");
+        keep_new_lane(self, &mark);
+        return;
+    }
+    ald_idgen_above(&self->ids, mark.last_n);
+    bool behind = mark.lane > self->vault.lane ||
+                  (mark.lane == self->vault.lane && mark.seq > self->vault.last_seq);
+    if (!behind)
+        return;
+    ald_log(ALD_ERROR, "store.behind",
+            "lane=%" PRIu64 " seq=%" PRIu64 " mark_lane=%" PRIu64 " mark_seq=%" PRIu64
+            " text=\"acknowledged results are missing; a new lane of the feed begins, and what is "
+            "open is polled again\"",
+            self->vault.lane, self->vault.last_seq, mark.lane, mark.seq);
+    keep_new_lane(self, &mark);
+}
+
+enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
+{
+    self->run_base_ms = self->vault.run_ms;
+    self->run_since_ms = ald_clock_now().mono_ms;
+    self->turned_ms = self->run_since_ms;
+    self->beat_ms = self->vault.run_ms;
+    keep_memory(self);
+    ald_idgen_above(&self->ids, self->vault.last_task);
+    keep_check_mark(self);
+    vault_each_unindexed(&self->vault, keep_tail, self);
+    vault_each_open(&self->vault, keep_task, self);
+    vault_each_polled(&self->vault, keep_polls, self);
+    keep_submits_back(self);
+    keep_budgets_back(self);
+    vault_each_parked(&self->vault, keep_parked, self);
+    vault_each_sender(&self->vault, keep_restore_sender, self);
+    self->kept_arrival = vault_meta(&self->vault, "kept_arrival");
+    vault_each_arrival(&self->vault, self->kept_arrival, keep_arrival, self);
+    vault_each_unproven(&self->vault, keep_unproven, self);
+    if (self->vault.rc != ALD_OK)
+        return ald_err_set(err, self->vault.rc, "tracker.db cannot be read back: %s",
+                           ald_store_message(self->vault.store));
+    ald_log(ALD_INFO, "tracker.recovered",
+            "open=%zu parked=%zu seq=%" PRIu64 " orphans=%" PRIu64 " service_ms=%" PRId64,
+            pending_count(self->pending), park_count(self->park), self->vault.last_seq,
+            self->orphans, self->run_base_ms);
+    return ALD_OK;
+}
+
+void keep_sender(struct tracker *self, const struct sender *sender)
+{
+    size_t count = sender->window.count;
+    uint8_t *marks = malloc(count + 1);
+    ALD_ASSERT(marks);
+    (void)ald_window_save(&sender->window, marks, count);
+    struct vault_sender row = {.no = sender->no,
+                               .sender = ald_span_str(sender->id),
+                               .floor = sender->window.floor,
+                               .marks = ald_span_of(marks, count),
+                               .heard_ms = tracker_now(self).wall_ms};
+    vault_sender_put(&self->vault, &row);
+    free(marks);
+}
+
+static void keep_snapshot(struct tracker *self)
+{
+    vault_begin(&self->vault);
+    struct sender *sender = NULL;
+    for (size_t i = 0; (sender = senders_at(self->senders, i)); i++)
+        if (sender->heard_at_ms != 0)
+            keep_sender(self, sender);
+    vault_meta_set(&self->vault, "kept_arrival", self->vault.last_arrival);
+    if (tracker_commit(self))
+        self->kept_arrival = self->vault.last_arrival;
+}
+
+static void keep_beat(struct tracker *self)
+{
+    int64_t now_ms = tracker_now(self).run_ms;
+    vault_begin(&self->vault);
+    vault_meta_set(&self->vault, "run_ms", now_ms);
+    if (tracker_commit(self))
+        self->beat_ms = now_ms;
+}
+
 static void keep_index(struct tracker *self)
 {
     int64_t began_ms = ald_clock_now().mono_ms;

@@ -6,6 +6,14 @@
 #include "common/base/text.h"
 #include "services/tracker/pending_inside.h"
 
+/* The provider has it, or may have it: the task's times begin. */
+static void submit_times(struct pending_task *task, int64_t now_ms)
+{
+    task->made_ms = now_ms;
+    task->stale_at_ms = now_ms + task->submit->stale_after_ms;
+    task->give_up_at_ms = now_ms + task->submit->give_up_after_ms;
+}
+
 /* Queue it, or look again when its wait is over. */
 static void submit_next(pending_t *self, struct pending_task *task, int64_t now_ms)
 {
@@ -57,9 +65,7 @@ void pending_submit_started(pending_t *self, struct pending_task *task, uint64_t
     struct submission *submit = task->submit;
     self->submitting += submit->stage == SUBMISSION_WAITING;
     submission_started(submit, attempt, lease);
-    task->made_ms = now_ms;
-    task->stale_at_ms = now_ms + submit->stale_after_ms;
-    task->give_up_at_ms = now_ms + submit->give_up_after_ms;
+    submit_times(task, now_ms);
     pending_due_at(self, task, now_ms + self->options.lease_ms);
 }
 
@@ -93,6 +99,8 @@ void pending_submit_unsure(pending_t *self, struct pending_task *task, const cha
     }
     if (task->phase == PENDING_QUEUED)
         pending_dequeue(self, task);
+    if (submit->stage == SUBMISSION_WAITING)
+        submit_times(task, now_ms);
     self->submitting += submit->stage == SUBMISSION_WAITING;
     submit->stage = SUBMISSION_UNCERTAIN;
     ald_text_cut(submit->letter, sizeof submit->letter, ald_span_str(letter));
@@ -109,9 +117,7 @@ void pending_submit_settled(pending_t *self, struct pending_task *task, int64_t 
         pending_unlease(self, task, true, now_ms);
     }
     if (submit->stage == SUBMISSION_WAITING) { /* it was submitted by somebody else */
-        task->made_ms = now_ms;
-        task->stale_at_ms = now_ms + submit->stale_after_ms;
-        task->give_up_at_ms = now_ms + submit->give_up_after_ms;
+        submit_times(task, now_ms);
     } else {
         self->submitting--;
     }

@@ -66,7 +66,8 @@ struct tracker {
     int64_t kept_arrival; /* senders on disk are as of this arrival */
     uint64_t orphans;     /* open tasks whose profile is not loaded */
     uint64_t lowest_orphan;
-    bool open; /* the store is, and everything is read back */
+    bool open;  /* the store is, and everything is read back */
+    bool older; /* it may be an older copy: found when it was read back */
     int64_t retry_ms;
 
     struct ald_buf scratch; /* for judging */

@@ -4,7 +4,9 @@ docs/GUARANTEES.md."""
 import http.client
 import itertools
 import json
+import os
 import random
+import shutil
 import sqlite3
 import threading
 
@@ -460,6 +462,30 @@ def test_rule_24_parameters_are_shown_nowhere():
 
 
 # ---- everything at once ----
+
+
+def test_a_backup_that_is_put_back_buys_nothing(tmp_path):
+    """What waited to be submitted in the copy was submitted after it: it is not bought again."""
+    with House(describe=shop_profile, profile=CALM) as house:
+        house.start()
+        house.poller1.kill9()
+        task = order(house, ref="a", fate="drop", solve=600)
+        copy = str(tmp_path / "copy")
+        assert house.aldaba("backup", copy).returncode == 0
+        house.poller1.start()
+        until_state(house, task["id"], "pending")
+        for daemon in reversed(house.daemons.values()):
+            daemon.stop(30)
+        shutil.rmtree(f"{house.folder}/data")
+        os.mkdir(f"{house.folder}/data", 0o700)
+        for name in ("callback.key", "letters.db", "tracker.db"):
+            shutil.copy(f"{copy}/{name}", f"{house.folder}/data/{name}")
+        house.start_daemons()
+        until_letters(house, task["id"], ("submit_uncertain", "open"))
+        stays(lambda: len(bought(house, "a")) == 1, 2, "it was bought again")
+        knock(house, task, "A", bought(house, "a")[0]["id"])
+        assert house.ended(task["id"])["result"] == "A"
+        demand_audit(house)
 
 
 def test_the_letter_closes_while_the_dlq_is_away():

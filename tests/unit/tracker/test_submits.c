@@ -174,6 +174,37 @@ static void test_early_callbacks(void **state)
     assert_int_equal(stage_disposition(stage, ALD_DISP_PARKED), 0);
 }
 
+/* A store without its mark is an older copy, as a restored backup: what waits in it may have been
+ * submitted since. It is not sent; the answer of back then still counts, and so does its callback.
+ */
+static void test_an_older_copy_submits_nothing(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t waits = order(stage, "", "");
+    uint64_t leased = order(stage, "", "");
+    assert_int_equal(hand_out(stage), waits);
+    uint64_t lease = leases;
+    stage_restart(stage, NULL); /* an ordinary kill */
+    assert_int_equal(stage_book(stage, BOOK_LETTERS_MADE), 0);
+    assert_int_equal(remove(folder_file(&stage->folder, "mark")), 0);
+    stage_restart(stage, NULL);
+    assert_int_equal(hand_out(stage), 0);
+    assert_int_equal(state_of(stage, waits), ALD_STATE_SUBMITTING);
+    assert_string_equal(letters_of(stage, waits), "submit_uncertain:open");
+    assert_string_equal(start(stage, waits, 1, lease), "duplicate");
+    assert_string_equal(report(stage, waits, 1, lease, &accepted), "progress");
+    assert_string_equal(letters_of(stage, waits), "submit_uncertain:resolved");
+    assert_string_equal(id_of(stage, waits), "77");
+    stage_restart(stage, NULL);
+    assert_int_equal(hand_out(stage), 0);
+    assert_string_equal(letters_of(stage, leased), "submit_uncertain:open");
+    const struct stage_callback callback = {.task = leased, .query = "code=A"};
+    assert_string_equal(stage_take(stage, &callback).disposition, "applied");
+    assert_string_equal(letters_of(stage, leased), "submit_uncertain:resolved");
+    /* What is ordered from now on is new. */
+    (void)under_way(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +215,7 @@ int main(void)
         IN_SHOP(test_rule_10_expired_and_a_late_receipt),
         IN_SHOP(test_rule_10_a_callback_that_names_the_id),
         IN_SHOP(test_early_callbacks),
+        IN_SHOP(test_an_older_copy_submits_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
