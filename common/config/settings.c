@@ -10,7 +10,7 @@
 #include "common/config/profile.h"
 #include "common/config/settings_rows.h"
 
-enum { SETTINGS_DOCS_MAX = 257 };
+enum { SETTINGS_DOCS_MAX = 4097 };
 
 static const char SETTINGS_FILE[] = "/etc/aldaba/aldaba.yaml";
 static const char SETTINGS_FOLDER[] = "providers.d";

@@ -13,6 +13,7 @@
 enum {
     JOBS_TICK_MS = 200,
     JOBS_SAY_MS = 1000, /* the load is said again at least this often */
+    JOBS_STEPS = 16,    /* of the credit: half a step of it lies idle on average */
     JOBS_RESEND_MS = 10000,
     JOBS_FRAME_MAX = 1 << 20, /* a lease is some 300 bytes, a submission up to 960 KiB more */
     JOBS_SPARE_MAX = 64 << 10 /* bytes of an outcome beside its result */
@@ -56,8 +57,8 @@ static bool jobs_news(const jobs_t *self)
         return true;
     if (change == 0)
         return false;
-    return change >= (self->options.max_credit + 3) / 4 || now == 0 || said == 0 ||
-           self->load.busy == 0;
+    return change >= (self->options.max_credit + JOBS_STEPS - 1) / JOBS_STEPS || now == 0 ||
+           said == 0 || self->load.busy == 0;
 }
 
 /* No work is asked for before the welcome has said how large an outcome may be. */

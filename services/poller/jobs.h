@@ -41,7 +41,7 @@ ALD_NODISCARD enum ald_rc jobs_new(zloop_t *loop, const struct jobs_options *opt
 void jobs_destroy(jobs_t **self_p);
 
 /* What the poller could take and what it works on. Said to the tracker at once when it changed by a
- * quarter of max_credit, came to or from nothing, or the poller is idle; else within a second. */
+ * sixteenth of max_credit, came to or from nothing, or the poller is idle; else within a second. */
 void jobs_load(jobs_t *self, size_t credit, size_t busy);
 
 /* Tell the tracker to give no more; outcomes go on. */
