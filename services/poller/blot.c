@@ -76,42 +76,15 @@ static size_t blot_html(const char *text, size_t len, uint8_t byte)
     return at < len && text[at] == ';' && value == byte ? at + 1 : 0;
 }
 
-/* Escaped in one of these ways where it must be. A byte of the secret may begin an escape of itself
- * (\\ and &amp;), so that is tried first; but what is an escape in one way may be plain in another,
- * as a %25 in a string of JSON: so each way is tried alone, before all are mixed. */
-static size_t blot_in_url(const char *text, size_t len, uint8_t byte)
-{
-    size_t used = blot_percent(text, len, byte);
-    return used > 0 ? used : blot_raw(text, len, byte);
-}
-
-static size_t blot_in_json(const char *text, size_t len, uint8_t byte)
-{
-    size_t used = blot_json(text, len, byte);
-    return used > 0 ? used : blot_raw(text, len, byte);
-}
-
-static size_t blot_in_html(const char *text, size_t len, uint8_t byte)
-{
-    size_t used = blot_html(text, len, byte);
-    return used > 0 ? used : blot_raw(text, len, byte);
-}
-
-static size_t blot_mixed(const char *text, size_t len, uint8_t byte)
-{
-    static blot_spelling *const escapes[] = {blot_percent, blot_json, blot_html, blot_raw};
-    size_t used = 0;
-    for (size_t i = 0; used == 0 && i < ALD_COUNT(escapes); i++)
-        used = escapes[i](text, len, byte);
-    return used;
-}
-
-/* How much of a text spells the whole secret; 0: it does not. */
+/* How much of a text spells the whole secret; 0: it does not. What is not spelled in that way
+ * stands there as it is; but the escape goes first, since its own mark may be in the secret. */
 static size_t blot_run(const char *text, size_t len, const char *secret, blot_spelling *spelling)
 {
     size_t at = 0;
     for (; *secret != '\0'; secret++) {
         size_t used = at < len ? spelling(text + at, len - at, (uint8_t)*secret) : 0;
+        if (used == 0 && at < len && spelling != blot_hex)
+            used = blot_raw(text + at, len - at, (uint8_t)*secret);
         if (used == 0)
             return 0;
         at += used;
@@ -156,8 +129,8 @@ static size_t blot_base64(const char *text, size_t len, const char *secret, size
 
 static size_t blot_at(const char *text, size_t len, const char *secret)
 {
-    static blot_spelling *const spellings[] = {blot_raw,     blot_in_url, blot_in_json,
-                                               blot_in_html, blot_mixed,  blot_hex};
+    static blot_spelling *const spellings[] = {blot_raw, blot_percent, blot_json, blot_html,
+                                               blot_hex};
     size_t used = 0;
     for (size_t i = 0; used == 0 && i < ALD_COUNT(spellings); i++)
         used = blot_run(text, len, secret, spellings[i]);
