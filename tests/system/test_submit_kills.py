@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import threading
 
@@ -351,6 +352,51 @@ def test_rule_19_a_profile_that_is_taken_away():
         assert house.private.request("POST", f"/v1/dead-letters/{letter['id']}/replay", b"{}",
                                      {}).status == 200
         assert house.ended(taken["id"])["result"] == "A"
+
+
+def hang_up(house):
+    """SIGHUP to all, and each has read its settings."""
+    def count(svc):
+        return sum(value for name, value in house.metrics().items()
+                   if name.startswith("aldaba_reloads_total") and f'svc="{svc}"' in name
+                   and 'result="ok"' in name)
+    names = ("tracker", "gateway", "poller")
+    before = {svc: count(svc) for svc in names}
+    for svc in names:
+        house.daemons["poller1" if svc == "poller" else svc].send(signal.SIGHUP)
+    until(lambda: all(count(svc) > before[svc] for svc in names), SOON_S, "not all have read")
+
+
+def test_rule_19_a_profile_that_goes_while_a_task_waits():
+    """Read again without the profile: what waits is still submitted, as it was ordered; nothing new
+    is taken. And one that waits is submitted as the profile says by then."""
+    with House(describe=shop_profile, profile=CALM) as house:
+        house.start_sandbox()
+        shop = merge(shop_profile(house.provider.port), CALM)
+        house.settings["providers"] = {"shop": shop}
+        house.write_settings()
+        house.start_daemons()
+        goes = order(house, provider="shop", ref="g", orders="noslot", fate="drop")
+        until(lambda: house.provider.get("/_sandbox/heard").json(), SOON_S, "it is not asked")
+        house.settings["providers"] = {}
+        house.write_settings()
+        hang_up(house)
+        refused = house.private.post_json("/v1/tasks", {"provider": "shop", "params": PARAMS})
+        assert refused.status == 400, refused
+        until_state(house, goes["id"], "pending")
+        knock(house, goes, "A", bought(house, "g")[0]["id"])
+        assert house.ended(goes["id"])["result"] == "A"
+        moved = order(house, ref="m", orders="noslot", fate="drop")
+        until(lambda: len(house.provider.get("/_sandbox/heard").json()) == 3, SOON_S, "not asked")
+        house.settings.pop("providers")
+        house.profile = merge(CALM, {"submit": {"params": {"moved": "yes"}}})
+        house.write_settings()
+        hang_up(house)
+        until_state(house, moved["id"], "pending")
+        heard = house.provider.get("/_sandbox/heard").json()
+        assert [request["params"].get("moved") for request in heard[-2:]] == [None, "yes"]
+        assert len(bought(house, "m")) == 1
+        demand_audit(house)
 
 
 # ---- 20: a store of before ----
