@@ -129,6 +129,8 @@ static const struct ald_field lease_fields[] = {
     SPAN(msg_lease, poll_url, ALD_URL_MAX, OPTIONAL),
     SPAN(msg_lease, result_url, ALD_URL_MAX, OPTIONAL),
     SPAN(msg_lease, params, ALD_KEPT_PARAMS_MAX, OPTIONAL),
+    BOOL(msg_lease, call, OPTIONAL),
+    TEXT(msg_lease, path, OPTIONAL),
 };
 const struct ald_schema MSG_LEASE = SCHEMA("lease", 1, msg_lease, lease_fields);
 
@@ -177,6 +179,7 @@ static const struct ald_field outcome_fields[] = {
     U64(msg_outcome, attempt, OPTIONAL),
     TEXT(msg_outcome, provider_id, OPTIONAL),
     TEXT(msg_outcome, detail, OPTIONAL),
+    BOOL(msg_outcome, call, OPTIONAL),
 };
 const struct ald_schema MSG_OUTCOME = SCHEMA("outcome", 1, msg_outcome, outcome_fields);
 
@@ -198,7 +201,7 @@ const struct ald_schema *const ALD_SCHEMAS[] = {
     &MSG_REINJECT,    &MSG_CLOSING,
     &MSG_LETTER,      &MSG_READY,
     &MSG_LEASES,      &MSG_LEASE,
-    &MSG_OUTCOME,     &MSG_REGISTER,
+    &MSG_OUTCOME,     &MSG_REGISTER,    &MSG_CALL,        &MSG_REPLY,
     &MSG_ATTACH,      &MSG_CANCEL,
     &MSG_GET,         &MSG_LIST,
     &MSG_STATUS,      &MSG_AUDIT,

@@ -32,6 +32,24 @@ static const struct ald_field withdraw_fields[] = {
 };
 const struct ald_schema MSG_WITHDRAW = SCHEMA("withdraw", 1, msg_withdraw, withdraw_fields);
 
+static const struct ald_field call_fields[] = {
+    U64(msg_call, req, REQUIRED),
+    TEXT(msg_call, provider, REQUIRED),
+    TEXT(msg_call, path, OPTIONAL),
+    SPAN(msg_call, params, ALD_KEPT_PARAMS_MAX, OPTIONAL),
+    ID(msg_call, task, OPTIONAL),
+    TEXT(msg_call, verb, OPTIONAL),
+    I64(msg_call, wait_ms, OPTIONAL),
+};
+const struct ald_schema MSG_CALL = SCHEMA("call", 1, msg_call, call_fields);
+
+static const struct ald_field reply_fields[] = {
+    U64(msg_reply, http, REQUIRED),
+    BOOL(msg_reply, block, OPTIONAL),
+    SPAN(msg_reply, body, FIELD_BLOB_MAX, OPTIONAL),
+};
+const struct ald_schema MSG_REPLY = SCHEMA("reply", 1, msg_reply, reply_fields);
+
 static const struct ald_field attach_fields[] = {
     U64(msg_attach, req, REQUIRED),
     ID(msg_attach, task, REQUIRED),

@@ -35,6 +35,9 @@ struct msg_lease {
     struct ald_span poll_url;   /* as the provider gave it; empty = the profile knows */
     struct ald_span result_url; /* the same */
     struct ald_span params;     /* a JSON object: those that the profile's polls name */
+    bool
+        call; /* no poll: a request of a client's that the provider alone can answer, with params */
+    char path[ALD_WORD_MAX]; /* of a call: the last part of its address; "" = that of polls */
 };
 
 /* In the place of a lease: the right to ask whether this task may be submitted. */
@@ -86,6 +89,7 @@ struct msg_outcome {
     uint64_t attempt;                      /* of a submission; 0 = a poll */
     char provider_id[ALD_PROVIDER_ID_MAX]; /* with then accepted or done_at_submit */
     char detail[ALD_TEXT_MAX];             /* what the provider says beside the code */
+    bool call; /* of a call: result is the provider's answer as it came */
 };
 
 extern const struct ald_schema MSG_READY;   /* ready */

@@ -41,6 +41,25 @@ struct msg_withdraw {
     char ticket[ALD_ULID_MAX];
 };
 
+/* Ask the provider something and wait for what it says: head and a reply, or rc busy when it can't
+ * be asked in time, exists when this verb was said about this task before. */
+struct msg_call {
+    uint64_t req;
+    char provider[ALD_PROVIDER_MAX];
+    char path[ALD_WORD_MAX]; /* the last part of the address; "" = that of polls */
+    struct ald_span params;  /* a JSON object */
+    uint64_t task;           /* that the verb is about; 0 = none */
+    char verb[ALD_WORD_MAX]; /* said once about a task */
+    int64_t wait_ms;
+};
+
+/* What the provider said. */
+struct msg_reply {
+    uint64_t http;
+    bool block; /* it says that the account must wait */
+    struct ald_span body;
+};
+
 struct msg_attach {
     uint64_t req;
     uint64_t task;
@@ -144,6 +163,8 @@ struct msg_figure {
 extern const struct ald_schema MSG_REGISTER;  /* register */
 extern const struct ald_schema MSG_WITHDRAW;  /* withdraw */
 extern const struct ald_schema MSG_WITHDRAW;  /* withdraw */
+extern const struct ald_schema MSG_CALL;      /* call */
+extern const struct ald_schema MSG_REPLY;     /* reply */
 extern const struct ald_schema MSG_ATTACH;    /* attach */
 extern const struct ald_schema MSG_CANCEL;    /* cancel */
 extern const struct ald_schema MSG_GET;       /* get */

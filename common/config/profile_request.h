@@ -56,6 +56,12 @@ ALD_NODISCARD enum ald_rc ald_profile_request(const struct ald_profile *profile,
 bool ald_profile_address_ok(const struct ald_profile *profile, enum ald_stage stage,
                             const char *beside, const char *url);
 
+/* Write a request of a caller's own, to where the profile's polls go: path is the last part of the
+ * address, "" that of polls. Of the polls' parameters those that hold a secret go with it, over
+ * what is given. ALD_MISSING also: the address of polls is that of one task. */
+ALD_NODISCARD enum ald_rc ald_profile_call(const struct ald_profile *profile, const char *path,
+                                           const struct ald_given *given, struct ald_request *out);
+
 /* How long a task may wait to be submitted. */
 int64_t ald_profile_submit_within(const struct ald_profile *profile);
 

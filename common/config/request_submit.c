@@ -371,8 +371,13 @@ static enum ald_rc submit_write(struct submit *self)
 enum ald_rc ald_request_submit(const struct ald_ruled *ruled, const struct ald_request_in *in,
                                struct ald_request *out)
 {
-    struct submit self = {
-        .ruled = ruled, .form = &ruled->stage[ALD_STAGE_SUBMIT].request, .in = *in, .out = out};
+    return ald_request_given(ruled, &ruled->stage[ALD_STAGE_SUBMIT].request, in, out);
+}
+
+enum ald_rc ald_request_given(const struct ald_ruled *ruled, const struct ald_request_form *form,
+                              const struct ald_request_in *in, struct ald_request *out)
+{
+    struct submit self = {.ruled = ruled, .form = form, .in = *in, .out = out};
     ald_buf_reset(&out->url);
     ald_buf_reset(&out->headers);
     ald_buf_reset(&out->body);

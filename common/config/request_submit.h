@@ -13,4 +13,10 @@ ALD_NODISCARD enum ald_rc ald_request_submit(const struct ald_ruled *ruled,
                                              const struct ald_request_in *in,
                                              struct ald_request *out);
 
+/* The same by another form of the profile's. */
+ALD_NODISCARD enum ald_rc ald_request_given(const struct ald_ruled *ruled,
+                                            const struct ald_request_form *form,
+                                            const struct ald_request_in *in,
+                                            struct ald_request *out);
+
 #endif

@@ -11,6 +11,7 @@
 #include "common/config/profile_request.h"
 #include "common/net/sock.h"
 #include "proto/channels.h"
+#include "services/poller/call.h"
 #include "services/poller/fetch.h"
 #include "services/poller/jobs.h"
 #include "services/poller/submit.h"
@@ -103,6 +104,7 @@ static void poller_report(poller_t *self, const struct msg_lease *lease,
     bool known = ald_profiles_find(self->profiles, lease->provider);
     ald_metric_add(ald_metrics_get(metric, known ? lease->provider : NULL, poller_result(outcome)),
                    1);
+    outcome->call = lease->call;
     outcome->lease = lease->lease;
     outcome->task = lease->task;
     memcpy(outcome->provider, lease->provider, sizeof outcome->provider);
@@ -159,7 +161,9 @@ static void poller_on_answer(void *arg, const struct fetch_answer *answer)
                                         : ALD_STAGE_POLL;
     verdict_make(profile, answer, &self->room, &outcome);
     ald_metric_observe(&poll_seconds, (double)answer->took_ms / 1000);
-    if (!item->submit && poller_fetch_too(self, profile, item, &outcome))
+    if (item->lease.call)
+        call_answered(answer, &outcome);
+    else if (!item->submit && poller_fetch_too(self, profile, item, &outcome))
         return;
     poller_report(self, &item->lease, &outcome);
     work_end(self->work, &item);
@@ -265,6 +269,10 @@ static const char *poller_ask(poller_t *self, struct work_item *item, int64_t no
         return "this poller has no profile of that name";
     if (item->submit)
         return poller_ask_start(self, item, now_ms);
+    if (item->lease.call) {
+        const char *error = call_request(profile, item, &self->request);
+        return error ? error : poller_send(self, profile, &self->request, item, now_ms);
+    }
     struct ald_params params;
     ald_params_init(&params, ald_span_str(item->params ? item->params : ""));
     const struct ald_request_in in = {

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "services/tracker/acts.h"
 #include "services/tracker/acts_submit.h"
+#include "services/tracker/calls.h"
 #include "services/tracker/inbox.h"
 #include "services/tracker/vault_submits.h"
 #include "services/tracker/vault_ways.h"
@@ -66,6 +67,20 @@ static void jobs_poller_gone(jobs_t *self, size_t index, const char *why)
     self->pollers[index] = self->pollers[--self->count];
 }
 
+/* The head of a message of leases, when there is none yet. */
+static void jobs_begin(const jobs_t *self, zmsg_t **msg_p, const struct jobs_poller *poller)
+{
+    struct msg_leases head = {0};
+    if (*msg_p)
+        return;
+    ald_text_cut(head.instance, sizeof head.instance,
+                 ald_span_str(ald_service_instance(self->tracker->service)));
+    *msg_p = zmsg_new();
+    zframe_t *who = zframe_dup(poller->who);
+    zmsg_append(*msg_p, &who);
+    ald_frame_put(*msg_p, &MSG_LEASES, &head);
+}
+
 /* The right to poll a task, and what its poll takes. */
 static void jobs_lease(jobs_t *self, const struct pending_task *task, zmsg_t *msg)
 {
@@ -81,6 +96,18 @@ static void jobs_lease(jobs_t *self, const struct pending_task *task, zmsg_t *ms
     lease.result_url = way.result_url;
     lease.params = way.params;
     ald_frame_put(msg, &MSG_LEASE, &lease);
+}
+
+/* A client's own request, if one may go. */
+static bool jobs_call(jobs_t *self, zmsg_t **msg_p, const struct jobs_poller *poller)
+{
+    struct msg_lease lease;
+    if (!calls_lease(self->tracker->calls, self->last_lease + 1, &lease))
+        return false;
+    self->last_lease++;
+    jobs_begin(self, msg_p, poller);
+    ald_frame_put(*msg_p, &MSG_LEASE, &lease);
+    return true;
 }
 
 /* The right to ask for a start. Returns its size. Without its row, as after an error of the disk,
@@ -111,24 +138,18 @@ static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
 {
     struct tracker *tracker = self->tracker;
     const int64_t now_ms = tracker_now(tracker).run_ms;
-    struct msg_leases head = {0};
-    ald_text_cut(head.instance, sizeof head.instance,
-                 ald_span_str(ald_service_instance(tracker->service)));
     zmsg_t *msg = NULL;
     uint64_t count = 0;
     size_t bytes = 0;
+    for (; poller->credit > 0 && jobs_call(self, &msg, poller); count++)
+        poller->credit--;
     while (poller->credit > 0 && count < JOBS_LEASES_A_MESSAGE && bytes < JOBS_BYTES_A_MESSAGE) {
         struct pending_task *task =
             pending_lease(tracker->pending, poller->no, self->last_lease + 1, now_ms);
         if (!task)
             break;
         self->last_lease++;
-        if (!msg) {
-            msg = zmsg_new();
-            zframe_t *who = zframe_dup(poller->who);
-            zmsg_append(msg, &who);
-            ald_frame_put(msg, &MSG_LEASES, &head);
-        }
+        jobs_begin(self, &msg, poller);
         if (task->submit)
             bytes += jobs_submit(self, task, msg);
         else
@@ -169,6 +190,13 @@ static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *r
     *who_p = NULL;
 }
 
+static void jobs_called(jobs_t *self, const struct msg_outcome *outcome, struct msg_ack *ack)
+{
+    ack->num = outcome->num;
+    ald_text_cut(ack->disposition, sizeof ack->disposition,
+                 ald_span_str(calls_outcome(self->tracker->calls, outcome)));
+}
+
 static bool jobs_item(jobs_t *self, struct ald_span bytes, struct msg_ack *ack)
 {
     struct msg_outcome outcome;
@@ -176,10 +204,12 @@ static bool jobs_item(jobs_t *self, struct ald_span bytes, struct msg_ack *ack)
     if (ald_wire_is(&MSG_STARTED, bytes) &&
         ald_wire_decode(&MSG_STARTED, &started, bytes) == ALD_OK)
         act_started(self->tracker, &started, ack);
-    else if (ald_wire_decode(&MSG_OUTCOME, &outcome, bytes) == ALD_OK)
-        act_outcome(self->tracker, &outcome, ack);
-    else
+    else if (ald_wire_decode(&MSG_OUTCOME, &outcome, bytes) != ALD_OK)
         return false;
+    else if (outcome.call)
+        jobs_called(self, &outcome, ack);
+    else
+        act_outcome(self->tracker, &outcome, ack);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "services/tracker/calls.h"
 #include "services/tracker/commands.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/figures.h"
@@ -209,6 +210,16 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
     return msg;
 }
 
+/* Answered when the provider has answered, or why it was not asked at once. */
+static void query_call(query_t *self, zframe_t **who_p, const struct msg_call *ask)
+{
+    struct msg_answer answer = {0};
+    if (calls_ask(self->tracker->calls, who_p, ask, &answer))
+        return;
+    zmsg_t *msg = query_answer(who_p, &answer);
+    query_send(self, &msg);
+}
+
 static void query_message(query_t *self, zframe_t **who_p, struct ald_span bytes)
 {
     struct msg_get get;
@@ -217,6 +228,7 @@ static void query_message(query_t *self, zframe_t **who_p, struct ald_span bytes
     struct msg_letter_ref letter;
     struct msg_audit audit;
     struct msg_backup backup;
+    struct msg_call call;
     if (ald_wire_decode(&MSG_GET, &get, bytes) == ALD_OK) {
         query_get(self, who_p, &get);
     } else if (ald_wire_decode(&MSG_LIST, &list, bytes) == ALD_OK ||
@@ -225,6 +237,9 @@ static void query_message(query_t *self, zframe_t **who_p, struct ald_span bytes
         reader_ask(self->tracker->reader, READER_QUERY, who_p, bytes, NULL);
     } else if (ald_wire_decode(&MSG_AUDIT, &audit, bytes) == ALD_OK && audit.deep) {
         reader_ask(self->tracker->reader, READER_QUERY, who_p, bytes, NULL);
+    } else if (ald_wire_is(&MSG_CALL, bytes) &&
+               ald_wire_decode(&MSG_CALL, &call, bytes) == ALD_OK) {
+        query_call(self, who_p, &call);
     } else if (ald_wire_decode(&MSG_BACKUP, &backup, bytes) == ALD_OK) {
         if (backup.again || backup.release)
             query_backup_again(self, who_p, &backup);

@@ -8,6 +8,7 @@
 #include "common/store/disk.h"
 #include "services/tracker/acts.h"
 #include "services/tracker/arrival.h"
+#include "services/tracker/calls.h"
 #include "services/tracker/events.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/figures.h"
@@ -104,6 +105,7 @@ static void tracker_give_up_store(struct tracker *self)
     keep_forget(self);
     vault_close(&self->vault);
     outbox_reset(self->outbox);
+    calls_forget(self->calls);
     jobs_reset(self->jobs);
 }
 
@@ -175,6 +177,7 @@ static int tracker_tick(zloop_t *loop, int timer, void *arg)
         return 0;
     outbox_sweep(self->outbox);
     query_tick(self->query);
+    calls_tick(self->calls);
     int64_t now_ms = ald_clock_now().mono_ms;
     int64_t rows = self->vault.last_arrival + self->vault.last_note;
     if (rows != self->seen_rows)
@@ -195,6 +198,7 @@ static int tracker_second(zloop_t *loop, int timer, void *arg)
 
 static enum ald_rc tracker_channels(struct tracker *self, struct ald_err *err)
 {
+    self->calls = calls_new(self);
     enum ald_rc rc = feed_new(self, &self->feed, err);
     if (rc == ALD_OK)
         rc = outbox_new(self, &self->outbox, err);
@@ -262,6 +266,7 @@ static int tracker_stop(void *arg)
         keep_last(self);
     events_destroy(&self->events);
     jobs_destroy(&self->jobs);
+    calls_destroy(&self->calls);
     query_destroy(&self->query);
     reader_destroy(&self->reader);
     outbox_destroy(&self->outbox);

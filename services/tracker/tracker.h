@@ -26,6 +26,7 @@
 #include "services/tracker/tail.h"
 #include "services/tracker/vault.h"
 
+typedef struct calls calls_t;
 typedef struct events events_t;
 typedef struct feed feed_t;
 typedef struct jobs jobs_t;
@@ -74,6 +75,7 @@ struct tracker {
     struct ald_buf kept;    /* for ways.h: parameters of a command, or a task's way */
     struct ald_buf evidence;
 
+    calls_t *calls;
     events_t *events;
     feed_t *feed;
     jobs_t *jobs;
