@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "services/gateway/facade_call.h"
 #include "services/gateway/facade_say.h"
 
 enum { FACADE_WAIT_MS = 5000, FACADE_WITHDRAW_MS = 2000 };
@@ -234,6 +235,20 @@ static void facade_get(struct facade *self)
     free(views);
 }
 
+/* ---- what the provider alone can answer ---- */
+
+static void facade_pass(struct facade *self)
+{
+    struct ald_buf *out = facade_out(self);
+    const char *word = facade_call(self->call, self->provider, &self->ask, &self->fields, out);
+    if (word) {
+        facade_wrong(self, word);
+        return;
+    }
+    facade_count("passed");
+    (void)facade_send(self);
+}
+
 /* ---- all ---- */
 
 static void facade_answer(struct facade *self)
@@ -252,8 +267,7 @@ static void facade_answer(struct facade *self)
         break;
     case FACADE_REPORT:
     case FACADE_PASS:
-        facade_wrong(self, self->ask.protocol == FACADE_PLAIN ? "ERROR_EMPTY_ACTION"
-                                                              : "ERROR_NO_SUCH_METHOD");
+        facade_pass(self);
         break;
     case FACADE_WRONG:
         facade_wrong(self, self->ask.wrong);

@@ -278,3 +278,39 @@ void facade_submission(const struct facade_ask *ask, const struct facade_fields 
         json_out_close_object(&out);
     json_out_close_object(&out);
 }
+
+static bool ask_is_id(const struct facade_ask *ask, const struct facade_field *field)
+{
+    return ask_is(field->name, ask->protocol == FACADE_PLAIN ? "id" : "taskId");
+}
+
+/* An id goes back as the kind of value that it was: digits as a number. */
+static void ask_put_id(const struct facade_ask *ask, const char *id, struct json_out *out)
+{
+    if (ask->protocol == FACADE_TASKS && ask_digits(ald_span_str(id)) && id[0] != '0')
+        json_out_raw(out, "taskId", ald_span_str(id));
+    else
+        json_out_text(out, ask->protocol == FACADE_PLAIN ? "id" : "taskId", id);
+}
+
+void facade_call_params(const struct facade_ask *ask, const struct facade_fields *fields,
+                        const char *id, struct ald_buf *buf)
+{
+    struct json_out out = json_out_begin(buf);
+    char name[FACADE_NAME_MAX + 1];
+    json_out_object(&out, NULL);
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct facade_field *field = &fields->list[i];
+        bool form = ask_is(field->name, "json"); /* the answer is passed on, so its form is, too */
+        if (field->file || (!form && ask_ours(ask->protocol, field->name)) ||
+            (id && ask_is_id(ask, field)))
+            continue;
+        if (field->json.kind != ALD_JSON_NONE)
+            json_out_raw(&out, ask_name(field, name), field->json.raw);
+        else
+            json_out_span(&out, ask_name(field, name), field->text);
+    }
+    if (id)
+        ask_put_id(ask, id, &out);
+    json_out_close_object(&out);
+}

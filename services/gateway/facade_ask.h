@@ -51,4 +51,9 @@ void facade_ask_read(const char *path, const struct facade_fields *fields, bool 
 void facade_submission(const struct facade_ask *ask, const struct facade_fields *fields,
                        struct ald_buf *out);
 
+/* Write what is to be passed on to the provider, as an object. id: the provider's own, in the place
+ * of ours; NULL: leave all as it is. */
+void facade_call_params(const struct facade_ask *ask, const struct facade_fields *fields,
+                        const char *id, struct ald_buf *out);
+
 #endif

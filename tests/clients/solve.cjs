@@ -17,7 +17,8 @@ const ways = {
   balance: async () => ({ data: await solver.balance() }),
   report: async () => {
     const solved = await ways.recaptcha();
-    return { data: await solver.goodReport(solved.id) };
+    await solver.goodReport(solved.id);
+    return solved;
   },
 };
 

@@ -64,6 +64,19 @@ def test_hears_of_a_true_end(house, folder, name):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
+def test_asks_for_its_balance(house, folder, name):
+    got, _ = solve(house, folder, name, "balance")
+    assert got["data"] == 4.73, got
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_reports(house, folder, name):
+    got, ref = solve(house, folder, name, "report", solve=0)
+    (entry,) = bought(house, ref)
+    assert (got["data"], entry["reports"]) == (entry["answer"], ["reportgood"])
+
+
+@pytest.mark.parametrize("name", SOLVERS)
 def test_the_trouble_is_real(house, folder, name):
     """The same client straight at the same provider does not come through."""
     ref = new_ref()

@@ -238,6 +238,47 @@ def test_several_at_once_and_the_price(house):
     assert poll(house, second) == "ERROR_CAPTCHA_UNSOLVABLE"
 
 
+def test_what_the_provider_alone_can_answer(house):
+    ask = {"key": CLIENT_KEY}
+    assert house.private.get("/res.php", action="getbalance", **ask).text == "4.73"
+    assert house.private.get("/res.php", action="getbalance", json=1, **ask).json() == {
+        "status": 1, "request": "4.73"}
+    assert house.private.get("/res.php", action="add_pingback", addr="http://a.example/", **ask
+                             ).text == "OK"
+    assert house.private.get("/res.php", action="nonsense", **ask).text == "ERROR_EMPTY_ACTION"
+    assert house.private.post_json("/getBalance", {"clientKey": CLIENT_KEY}).json() == {
+        "errorId": 0, "balance": 4.73}
+
+
+def test_a_report_is_said_once(house):
+    task_id, ref = place(house, solve=0)
+    answered(house, task_id)
+    assert poll(house, task_id, "reportgood") == "OK_REPORT_RECORDED"
+    assert poll(house, task_id, "reportgood") == "ERROR_DUPLICATE_REPORT"
+    assert bought(house, ref)[0]["reports"] == ["reportgood"]
+    assert "reportgood" in [line["what"] for line in house.task(task_id)["timeline"]]
+    assert poll(house, 12345, "reportbad") == "ERROR_WRONG_CAPTCHA_ID"
+    task_id, ref = create(house, solve=0)
+    end_of(house, task_id)
+    body = {"clientKey": CLIENT_KEY, "taskId": task_id}
+    assert house.private.post_json("/reportIncorrect", body).json() == {
+        "errorId": 0, "status": "success"}
+    assert house.private.post_json("/reportIncorrect", body).json()["errorCode"] == \
+        "ERROR_DUPLICATE_REPORT"
+    assert bought(house, ref)[0]["reports"] == ["reportIncorrect"]
+
+
+def test_calls_wait_for_pollers_and_a_time():
+    with new_house(pollers=0) as house:
+        answer = house.private.get("/res.php", key=CLIENT_KEY, action="getbalance")
+        assert answer.text == "ERROR_SERVER_ERROR"
+        stays(lambda: house.provider_stats()["requests"].get("/res.php", 0) == 0, 1, "asked late")
+        house.add_poller(1).start()
+        answer = house.private.get("/res.php", key=CLIENT_KEY, action="getbalance")
+        assert answer.text == "4.73"
+        assert house.provider_stats()["requests"]["/res.php"] == 1
+
+
 def test_only_tasks_of_its_provider(house):
     other = house.reserve(provider="tasks")["id"]
     assert poll(house, other) == "ERROR_WRONG_CAPTCHA_ID"

@@ -243,6 +243,47 @@ static void test_paths(void **state)
         assert_false(facade_path(none[i], &protocol));
 }
 
+static const struct {
+    struct request request;
+    const char *id;
+    const char *want;
+} CALLS[] = {
+    {{"/res.php", "key=K&action=getbalance&json=1&header_acao=1", NULL, ""},
+     NULL,
+     "{\"action\":\"getbalance\",\"json\":\"1\"}"},
+    {{"/res.php", "key=K&action=reportgood&ID=5", NULL, ""},
+     "b351e6b6",
+     "{\"action\":\"reportgood\",\"id\":\"b351e6b6\"}"},
+    {{"/reportCorrect", "", NULL, "{\"clientKey\":\"K\",\"taskId\":5,\"softId\":7}"},
+     "74372499131",
+     "{\"softId\":7,\"taskId\":74372499131}"},
+    {{"/reportCorrect", "", NULL, "{\"clientKey\":\"K\",\"taskId\":\"5\"}"},
+     "a-7",
+     "{\"taskId\":\"a-7\"}"},
+};
+
+/* What is passed on has the provider's id, and never the client's key. */
+static void test_calls(void **state)
+{
+    (void)state;
+    struct ald_buf got;
+    ald_buf_init(&got, 1 << 12);
+    for (size_t i = 0; i < ALD_COUNT(CALLS); i++) {
+        struct facade_fields fields;
+        struct facade_ask ask;
+        const struct request *request = &CALLS[i].request;
+        facade_fields_init(&fields);
+        assert_true(facade_fields_read(&fields, ald_span_str(request->query), request->type,
+                                       ald_span_str(request->body)));
+        facade_ask_read(request->path, &fields, true, &ask);
+        ald_buf_reset(&got);
+        facade_call_params(&ask, &fields, CALLS[i].id, &got);
+        assert_string_equal(ald_buf_str(&got), CALLS[i].want);
+        facade_fields_free(&fields);
+    }
+    ald_buf_free(&got);
+}
+
 /* More fields than fit, or a name that is none, are refused; not cut. */
 static void test_bounds(void **state)
 {
@@ -271,9 +312,9 @@ static void test_bounds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_example),
-                                       cmocka_unit_test(test_submissions),
-                                       cmocka_unit_test(test_questions),
-                                       cmocka_unit_test(test_paths), cmocka_unit_test(test_bounds)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),   cmocka_unit_test(test_submissions),
+        cmocka_unit_test(test_questions), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_calls),     cmocka_unit_test(test_bounds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
