@@ -37,6 +37,7 @@ enum ald_auth_why {
     ALD_AUTH_MISSING,   /* a header is not there, or empty */
     ALD_AUTH_REPEATED,  /* a header is there twice: which one was signed? */
     ALD_AUTH_MALFORMED, /* a header can't be read: odd hex, a wrong length, no number */
+    ALD_AUTH_UNIT,      /* the signed time is in milliseconds where seconds are signed */
     ALD_AUTH_VERSION,   /* no signature of a known version */
     ALD_AUTH_STALE,     /* signed longer ago than the tolerance */
     ALD_AUTH_FUTURE,    /* signed further in the future than the tolerance */

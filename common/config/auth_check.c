@@ -9,6 +9,7 @@
 enum {
     CHECK_TRIED_MAX = 16,     /* signatures of one header that are compared */
     CHECK_DIGITS_MAX = 12,    /* of a time in seconds */
+    CHECK_DIGITS_MS = 13,     /* of one in milliseconds, in our times */
     CHECK_SIGNATURE_MAX = 64, /* bytes */
     CHECK_MESSAGE_MORE = 64 * 1024
 };
@@ -32,8 +33,10 @@ static enum ald_auth_why check_header(const struct ald_auth_facts *facts, const 
 static enum ald_auth_why check_time(struct ald_span text, int64_t now_s, int64_t tolerance_s)
 {
     uint64_t at_s = 0;
-    if (text.len > CHECK_DIGITS_MAX || ald_text_u64(text, &at_s) != ALD_OK)
+    if (ald_text_u64(text, &at_s) != ALD_OK)
         return ALD_AUTH_MALFORMED;
+    if (text.len > CHECK_DIGITS_MAX)
+        return text.len == CHECK_DIGITS_MS ? ALD_AUTH_UNIT : ALD_AUTH_MALFORMED;
     int64_t age_s = now_s - (int64_t)at_s;
     return age_s > tolerance_s    ? ALD_AUTH_STALE
            : age_s < -tolerance_s ? ALD_AUTH_FUTURE
@@ -317,6 +320,7 @@ static const struct {
     [ALD_AUTH_MISSING] = {"missing", "a header of the proof is missing"},
     [ALD_AUTH_REPEATED] = {"repeated", "a header of the proof is there twice"},
     [ALD_AUTH_MALFORMED] = {"malformed", "a header of the proof can't be read"},
+    [ALD_AUTH_UNIT] = {"unit", "the signed time seems to be in milliseconds: its unit?"},
     [ALD_AUTH_VERSION] = {"version", "no signature is of a known version"},
     [ALD_AUTH_STALE] = {"stale", "it was signed too long ago"},
     [ALD_AUTH_FUTURE] = {"future", "it was signed in the future"},

@@ -187,6 +187,24 @@ def test_the_tolerance_is_both_ways(gate, off_s, proof):
     assert (item.get("fault") or "") == ("" if proof == "auth" else "unauthenticated")
 
 
+@pytest.mark.parametrize("body, written_anew", [
+    (b'{"id":"j1","status":"x","m":"\\u001B[0m"}', b'{"id":"j1","status":"x","m":"\\u001b[0m"}'),
+    (b'{"id":"j1","status":"x","score":0.0}', b'{"id":"j1","status":"x","score":0}'),
+])
+def test_the_bytes_that_came_are_what_is_signed(gate, body, written_anew):
+    headers = standard_webhooks(NEW, body, time.time())
+    _, item = send(gate, "/callback/replicate", headers, body)
+    assert (item["proof"], item["body"]) == ("auth", body)
+    _, item = send(gate, "/callback/replicate", headers, written_anew)
+    assert item["fault"] == "unauthenticated"
+
+
+def test_milliseconds_are_told_from_seconds(gate):
+    _, item = send(gate, "/callback/hooks", standard_webhooks(NEW, BODY, 1614265330000))
+    assert item["fault"] == "unauthenticated" and "unit?" in item["detail"], item
+    assert found(gate, "hooks")["unit"] == 1
+
+
 def test_a_second_copy_is_stored_and_answered_alike(gate):
     headers = standard_webhooks(NEW, BODY, time.time(), "msg_twice")
     for _ in range(2):

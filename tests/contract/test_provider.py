@@ -46,6 +46,33 @@ def test_bundled_are_listed_and_good():
     assert aldaba("provider", "check", *files).returncode == 0
 
 
+WORDS = """profile: words
+id: {}
+poll:
+  request: { method: GET, url: "https://h.example/${id}" }
+  schedule: { every: 5s, give_up_after: 5m }
+  rules:
+    - { when: [ { json: /result, eq: ready } ], then: done, result: { json: /answer } }
+    - { when: [ { json: /result, in: [aborted, refused] } ], then: failed, code: { json: /result } }
+    - { when: [ { json: /status, eq: error } ], then: failed, code: { json: /status }, detail: { json: /error } }
+callback: none
+codes: {}
+"""
+
+
+@pytest.mark.parametrize("body, then", [
+    ('{"result":"aborted"}', "failed"),  # a word of the profile's own ends the task
+    ('{"id":"t1","status":"error","error":"no such file"}', "failed"),
+    ('{"result":"slept"}', "unknown"),  # and one that it does not know does not
+    ('{"result":null}', "unknown"),
+])
+def test_words_of_an_end_are_the_profiles_own(tmp_path, body, then):
+    path = tmp_path / "words.yaml"
+    path.write_text(WORDS, encoding="utf-8")
+    out = tried(str(path), "poll", {"body": body})
+    assert out["then"] == then and "result" not in out, out
+
+
 BAD = r"""profile: bad
 extends: azure-lro
 id: { max_len: 40, patern: "^x$" }
