@@ -112,6 +112,7 @@ static const struct ald_field ready_fields[] = {
     U64(msg_ready, credit, REQUIRED),
     U64(msg_ready, busy, OPTIONAL),
     BOOL(msg_ready, stopping, OPTIONAL),
+    BOOL(msg_ready, batches, OPTIONAL),
 };
 const struct ald_schema MSG_READY = SCHEMA("ready", 1, msg_ready, ready_fields);
 
@@ -129,6 +130,7 @@ static const struct ald_field lease_fields[] = {
     SPAN(msg_lease, poll_url, ALD_URL_MAX, OPTIONAL),
     SPAN(msg_lease, result_url, ALD_URL_MAX, OPTIONAL),
     SPAN(msg_lease, params, ALD_KEPT_PARAMS_MAX, OPTIONAL),
+    U64(msg_lease, batch, OPTIONAL),
     BOOL(msg_lease, call, OPTIONAL),
     TEXT(msg_lease, path, OPTIONAL),
 };
@@ -180,6 +182,7 @@ static const struct ald_field outcome_fields[] = {
     TEXT(msg_outcome, provider_id, OPTIONAL),
     TEXT(msg_outcome, detail, OPTIONAL),
     BOOL(msg_outcome, call, OPTIONAL),
+    BOOL(msg_outcome, alone, OPTIONAL),
 };
 const struct ald_schema MSG_OUTCOME = SCHEMA("outcome", 1, msg_outcome, outcome_fields);
 

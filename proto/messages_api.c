@@ -180,6 +180,12 @@ static const struct ald_field provider_view_fields[] = {
     U64(msg_provider_view, queued, OPTIONAL),
     U64(msg_provider_view, polling, OPTIONAL),
     I64(msg_provider_view, oldest_due_at_ms, OPTIONAL),
+    U64(msg_provider_view, late, OPTIONAL),
+    I64(msg_provider_view, stale_after_ms, OPTIONAL),
+    BOOL(msg_provider_view, stale_auto, OPTIONAL),
+    U64(msg_provider_view, callbacks, OPTIONAL),
+    I64(msg_provider_view, callback_p50_ms, OPTIONAL),
+    I64(msg_provider_view, callback_p95_ms, OPTIONAL),
 };
 const struct ald_schema MSG_PROVIDER_VIEW =
     SCHEMA("provider", 1, msg_provider_view, provider_view_fields);

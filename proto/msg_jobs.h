@@ -19,6 +19,7 @@ struct msg_ready {
     uint64_t credit;
     uint64_t busy; /* leases it works on */
     bool stopping; /* take back what I have not begun */
+    bool batches;  /* I ask for leases of one batch in one request */
 };
 
 /* tracker -> poller: head of a message of leases, a `lease` frame each follows. */
@@ -35,8 +36,9 @@ struct msg_lease {
     struct ald_span poll_url;   /* as the provider gave it; empty = the profile knows */
     struct ald_span result_url; /* the same */
     struct ald_span params;     /* a JSON object: those that the profile's polls name */
-    bool
-        call; /* no poll: a request of a client's that the provider alone can answer, with params */
+    uint64_t batch;             /* leases of one number are asked for in one request; 0 = alone */
+    /* No poll, but a request of a client's that the provider alone can answer, with params. */
+    bool call;
     char path[ALD_WORD_MAX]; /* of a call: the last part of its address; "" = that of polls */
 };
 
@@ -89,7 +91,8 @@ struct msg_outcome {
     uint64_t attempt;                      /* of a submission; 0 = a poll */
     char provider_id[ALD_PROVIDER_ID_MAX]; /* with then accepted or done_at_submit */
     char detail[ALD_TEXT_MAX];             /* what the provider says beside the code */
-    bool call; /* of a call: result is the provider's answer as it came */
+    bool call;  /* of a call: result is the provider's answer as it came */
+    bool alone; /* asked for with others, it could not be told from them: ask for it alone */
 };
 
 extern const struct ald_schema MSG_READY;   /* ready */

@@ -37,6 +37,12 @@ struct msg_provider_view {
     uint64_t queued;
     uint64_t polling;
     int64_t oldest_due_at_ms; /* of those queued; 0 = none is */
+    uint64_t late;            /* their callback is late, and there is nothing to poll */
+    int64_t stale_after_ms;   /* the first poll of a task made now */
+    bool stale_auto;          /* it is learned */
+    uint64_t callbacks;       /* learned from */
+    int64_t callback_p50_ms;  /* within which half of them came */
+    int64_t callback_p95_ms;
 };
 
 /* One budget of the provider before it. */

@@ -91,8 +91,8 @@ static void profile_parameter(const char *name, const char *value, struct ald_bu
     ald_percent_encode(out, ald_span_str(value));
 }
 
-enum ald_rc ald_profile_poll_request(const struct ald_profile *profile, const char *provider_id,
-                                     struct ald_buf *url, struct ald_buf *body)
+static enum ald_rc profile_poll_request(const struct ald_profile *profile, const char *name,
+                                        const char *ids, struct ald_buf *url, struct ald_buf *body)
 {
     ald_buf_reset(url);
     ald_buf_reset(body);
@@ -104,9 +104,15 @@ enum ald_rc ald_profile_poll_request(const struct ald_profile *profile, const ch
         ald_buf_put_byte(url, '?');
     profile_parameter("key", profile->key, parameters);
     profile_parameter("action", "get", parameters);
-    profile_parameter("id", provider_id, parameters);
+    profile_parameter(name, ids, parameters);
     profile_parameter("json", "1", parameters);
     return ald_buf_ok(url) && ald_buf_ok(body) ? ALD_OK : ALD_TOOBIG;
+}
+
+enum ald_rc ald_profile_poll_request(const struct ald_profile *profile, const char *provider_id,
+                                     struct ald_buf *url, struct ald_buf *body)
+{
+    return profile_poll_request(profile, "id", provider_id, url, body);
 }
 
 bool ald_profile_asks(const struct ald_profile *profile, enum ald_stage stage)
@@ -138,7 +144,7 @@ static enum ald_rc profile_family_request(const struct ald_profile *profile,
         return ALD_MISSING;
     (void)snprintf(out->method, sizeof out->method, "%s", profile->poll_post ? "POST" : "GET");
     (void)snprintf(out->content_type, sizeof out->content_type, "%s", type);
-    return ald_profile_poll_request(profile, in->id, &out->url, &out->body);
+    return profile_poll_request(profile, in->several ? "ids" : "id", in->id, &out->url, &out->body);
 }
 
 enum ald_rc ald_profile_request(const struct ald_profile *profile, const struct ald_request_in *in,

@@ -48,6 +48,18 @@ struct ald_schedule {
     int64_t give_up_after_ms;
 };
 
+/* When a callback is late, where that is learned from callbacks. */
+struct ald_stale {
+    bool learned;
+    int64_t floor_ms; /* the first poll of a task is not sooner ... */
+    int64_t ceiling_ms;
+};
+
+/* How several tasks are asked for in one poll. */
+struct ald_batch {
+    unsigned max; /* tasks a poll; below 2: each alone */
+};
+
 struct ald_ruled;
 
 struct ald_profile {
@@ -63,6 +75,7 @@ struct ald_profile {
     int64_t poll_timeout_ms;
     uint64_t poll_max_bytes;
     struct ald_schedule schedule;
+    struct ald_batch batch;
     int64_t result_ttl_ms; /* the provider forgets answers after this; 0 = not known */
 
     enum ald_trust trust;
@@ -70,7 +83,8 @@ struct ald_profile {
     unsigned source_ip_count; /* 0 = from anywhere */
     struct ald_cidr source_ips[ALD_CIDR_MAX];
     uint64_t max_body;
-    int64_t stale_after_ms;      /* callback this late: poll */
+    int64_t stale_after_ms; /* callback this late: poll; where learned: until it is */
+    struct ald_stale stale;
     int64_t parked_for_ms;       /* a callback of an unknown id waits this long for its task */
     int64_t provider_retries_ms; /* an ended, purged task answers `duplicate` this long */
     char plus;                   /* 's' space, 'l' literal, 'a' auto */

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/config/batch.h"
 #include "common/config/profile_plain.h"
 #include "common/config/yaml.h"
 
@@ -48,12 +49,20 @@ const struct ald_setting ALD_PROFILE_ROWS[] = {
      365 * DAY, 0, NULL, "When a task without an answer expires."},
     {"poll.result_ttl", ALD_SETTING_DURATION, FIELD(result_ttl_ms), "0s", 0, 365 * DAY, 0, NULL,
      "How long the provider keeps an answer; 0s: not known."},
+    {"poll.batch.max", ALD_SETTING_INT, FIELD(batch_max), "1", 1, ALD_BATCH_MAX, 0, NULL,
+     "Tasks that one poll asks for; 1: each alone."},
     {"callback.trust", ALD_SETTING_WORD, FIELD(trust), "token", 0, 0, 0, "hint id token auth",
      "What a callback must prove to be believed."},
     {"callback.max_body", ALD_SETTING_BYTES, FIELD(max_body), "4MiB", 1, 512 * MIB, 0, NULL,
      "Largest callback."},
-    {"callback.stale_after", ALD_SETTING_DURATION, FIELD(stale_after_ms), "45s", 1, 30 * DAY, 0,
-     NULL, "A callback this late: poll."},
+    {"callback.stale_after", ALD_SETTING_DURATION, FIELD(stale_after_ms), "45s", 1, 30 * DAY,
+     ALD_SETTING_AUTO, NULL, "A callback this late: poll; auto: learned from callbacks."},
+    {"callback.stale_auto.start", ALD_SETTING_DURATION, FIELD(stale_start_ms), "45s", 1, 30 * DAY,
+     0, NULL, "With auto, until enough callbacks have come."},
+    {"callback.stale_auto.floor", ALD_SETTING_DURATION, FIELD(stale_floor_ms), "1s", 1, 30 * DAY, 0,
+     NULL, "With auto, no sooner."},
+    {"callback.stale_auto.ceiling", ALD_SETTING_DURATION, FIELD(stale_ceiling_ms), "10m", 1,
+     30 * DAY, 0, NULL, "With auto, no later."},
     {"callback.parked_for", ALD_SETTING_DURATION, FIELD(parked_for_ms), "24h", 1, 30 * DAY, 0, NULL,
      "How long a callback waits for its task."},
     {"callback.provider_retries", ALD_SETTING_DURATION, FIELD(provider_retries_ms), "7d", 0,

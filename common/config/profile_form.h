@@ -26,9 +26,13 @@ struct ald_profile_form {
     int64_t max_requests;
     int64_t give_up_after_ms;
     int64_t result_ttl_ms;
+    int64_t batch_max;
     char trust[6];
     uint64_t max_body;
-    int64_t stale_after_ms;
+    int64_t stale_after_ms; /* or ALD_SETTING_AUTO_MS */
+    int64_t stale_start_ms;
+    int64_t stale_floor_ms;
+    int64_t stale_ceiling_ms;
     int64_t parked_for_ms;
     int64_t provider_retries_ms;
     char plus[8];

@@ -11,13 +11,23 @@
 
 /* ---- what rows can't say alone ---- */
 
+/* The first poll of a task before anything is learned. */
+static int64_t profile_stale(const struct ald_profile_form *form)
+{
+    return form->stale_after_ms == ALD_SETTING_AUTO_MS ? form->stale_start_ms
+                                                       : form->stale_after_ms;
+}
+
 static void profile_check_schedule(const struct ald_node *at, const struct ald_profile_form *form,
                                    struct ald_errors *errors)
 {
     if (form->first_after_ms >= form->give_up_after_ms ||
-        form->stale_after_ms >= form->give_up_after_ms)
+        profile_stale(form) >= form->give_up_after_ms)
         ald_errors_add(errors, at,
                        "%s: first_after and stale_after must be shorter than give_up_after.",
+                       at->key);
+    if (form->stale_floor_ms > form->stale_ceiling_ms)
+        ald_errors_add(errors, at, "%s: stale_auto.floor must not be longer than its ceiling.",
                        at->key);
     if (form->every_ms > form->max_every_ms)
         ald_errors_add(errors, at, "%s: every must not be longer than max_every.", at->key);
@@ -83,10 +93,14 @@ static void profile_take(const struct ald_node *node, const struct ald_profile_f
                      .jitter_percent = (unsigned)form->jitter_percent,
                      .max_requests = (unsigned)form->max_requests,
                      .give_up_after_ms = form->give_up_after_ms},
+        .batch = {.max = (unsigned)form->batch_max},
         .result_ttl_ms = form->result_ttl_ms,
         .trust = profile_trust(form->trust),
         .max_body = form->max_body,
-        .stale_after_ms = form->stale_after_ms,
+        .stale_after_ms = profile_stale(form),
+        .stale = {.learned = form->stale_after_ms == ALD_SETTING_AUTO_MS,
+                  .floor_ms = form->stale_floor_ms,
+                  .ceiling_ms = form->stale_ceiling_ms},
         .parked_for_ms = form->parked_for_ms,
         .provider_retries_ms = form->provider_retries_ms,
         .plus = form->plus[0],
@@ -190,6 +204,7 @@ static void profile_load_ruled(const struct ald_profile_load *self, const struct
     if (ruled == NULL)
         return;
     out->schedule.asked_when_told = ruled->every_retry_after;
+    out->batch.max = ruled->batch_max;
     const struct ald_node *url = ald_node_at(node, "poll.request.url");
     out->id_may_be_url = ruled->id.keep_url;
     if (polls && url != NULL) {

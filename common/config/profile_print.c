@@ -26,8 +26,8 @@ static void print_skip(struct profile_print *self, const char *key)
 /* The settings of a profile with rules; rules and requests are for who wrote them. */
 static void print_read_ruled(struct profile_print *self, struct ald_errors *unsaid)
 {
-    static const char *const compiled[] = {"family", "dialect", "secrets", "poll.request.method",
-                                           "poll.request.url"};
+    static const char *const compiled[] = {
+        "family", "dialect", "secrets", "poll.request.method", "poll.request.url", "poll.batch"};
     ald_profile_form_ruled(self->node, unsaid, &self->form);
     self->polls = !ald_load_none(ald_node_find(self->node, "poll"));
     self->calls = !ald_load_none(ald_node_find(self->node, "callback"));

@@ -21,6 +21,7 @@ ALD_NODISCARD enum ald_rc ald_given_read(struct ald_span text, struct ald_given 
 struct ald_request_in {
     enum ald_stage stage;
     const char *id;                                    /* the provider's */
+    bool several;                                      /* id is several, joined by commas */
     const char *poll_url;                              /* as the provider gave it */
     const char *result_url;                            /* the same */
     const char *callback_url;                          /* ours */

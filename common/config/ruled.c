@@ -330,7 +330,8 @@ enum ald_rc ald_ruled_request(const struct ald_profile *profile, const struct al
     if (!ruled_host_ok(self, in->stage, filled.poll_url) ||
         !ruled_host_ok(self, in->stage, filled.result_url))
         return ALD_INVALID;
-    const struct ald_request_form *form = &self->stage[in->stage].request;
+    const struct ald_request_form *form =
+        in->several ? &self->batch : &self->stage[in->stage].request;
     return in->stage == ALD_STAGE_SUBMIT ? ald_request_submit(self, &filled, out)
                                          : ald_request_fill(form, &filled, out);
 }

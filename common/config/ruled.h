@@ -40,6 +40,8 @@ struct ald_ruled {
     struct ald_secret_set secrets;
     struct ald_id_form id;
     struct ald_ruled_stage stage[ALD_STAGES]; /* by enum ald_stage */
+    unsigned batch_max;                       /* tasks that one poll may ask for; below 2: one */
+    struct ald_request_form batch; /* then: the poll with ${id} standing for all their ids */
     struct ald_codes codes;
     enum ald_body body; /* of callbacks */
     struct ald_value callback_id;

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "common/base/text.h"
+#include "common/config/batch.h"
 #include "common/config/profile.h"
 #include "common/config/ruled.h"
 #include "common/config/setting.h"
@@ -230,6 +231,11 @@ static void ruled_load_recover(struct ruled_load *self)
         ald_errors_add(self->load.errors, recover, "recover needs on_stale: alert or resubmit.");
     else
         self->out->resubmit = ald_load_word(&self->load, stale, words) == 1;
+    if (self->out->resubmit && self->load.warnings != NULL)
+        ald_errors_add(
+            self->load.warnings, stale,
+            "resubmit needs tasks that were submitted through aldaba; of others it is only "
+            "said that they are late.");
     self->out->max_resubmits = (unsigned)ald_load_int(
         &self->load, ald_node_find(recover, "max_resubmits"), 0, 10, self->out->resubmit ? 1 : 0);
 }
@@ -242,13 +248,69 @@ static void ruled_load_fetch(struct ruled_load *self)
         (void)ald_load_keys(&self->load, fetch, "fetch", keys);
 }
 
-/* Tasks are polled one by one; a batch is looked at in its outer form alone. */
+/* Does nothing stand here that differs from task to task, but for their ids? */
+static bool ruled_load_shared(const struct ald_template *text, bool ids)
+{
+    bool good = true;
+    for (unsigned i = 0; i < text->count && good; i++)
+        good = text->pieces[i].kind == ALD_PIECE_LITERAL ||
+               text->pieces[i].kind == ALD_PIECE_SECRET ||
+               (ids && text->count == 1 && text->pieces[i].kind == ALD_PIECE_ID);
+    return good;
+}
+
+/* The poll again, with the parameter that is ${id} under another name. */
+static void ruled_load_batch_request(struct ruled_load *self, const struct ald_node *batch,
+                                     const char *name)
+{
+    struct ald_request_form *out = &self->out->batch;
+    *out = self->out->stage[ALD_STAGE_POLL].request;
+    struct ald_param **link = &out->params;
+    bool good = ruled_load_shared(&out->url, false);
+    unsigned ids = 0;
+    for (unsigned i = 0; i < out->header_count; i++)
+        good = good && ruled_load_shared(&out->headers[i].value, false);
+    for (const struct ald_param *param = out->params; param != NULL; param = param->next) {
+        struct ald_param *copy = ald_arena_take(self->load.arena, sizeof *copy);
+        *copy = *param;
+        good = good && param->first == NULL && ruled_load_shared(&param->text, true);
+        if (good && param->text.count == 1 && param->text.pieces[0].kind == ALD_PIECE_ID) {
+            copy->key = name;
+            ids++;
+        }
+        *link = copy;
+        link = &copy->next;
+    }
+    if (!good || ids != 1)
+        ald_errors_add(self->load.errors, batch,
+                       "poll.batch needs a poll whose parameters hold ${id} once and alone, and "
+                       "nothing else that differs from task to task.");
+}
+
 static void ruled_load_batch(struct ruled_load *self)
 {
     static const char *const keys[] = {"param", "max", "reply", "only_if_answer_has_no", NULL};
+    static const char *const replies[] = {"pipe-joined", NULL};
+    static const char *const joints[] = {"|", NULL};
     const struct ald_node *batch = ald_node_at(self->profile, "poll.batch");
-    if (!ald_load_none(batch))
-        (void)ald_load_keys(&self->load, batch, "batch", keys);
+    if (ald_load_none(batch) || !ald_load_keys(&self->load, batch, "batch", keys))
+        return;
+    const struct ald_node *param = ald_node_find(batch, "param");
+    const struct ald_node *reply = ald_node_find(batch, "reply");
+    const struct ald_node *joint = ald_node_find(batch, "only_if_answer_has_no");
+    const char *name = NULL;
+    if (param == NULL || reply == NULL)
+        ald_errors_add(self->load.errors, batch, "batch needs param and reply: pipe-joined.");
+    else
+        name = ald_load_text(&self->load, param, ALD_WORDS_MAX - 1);
+    if (reply != NULL)
+        (void)ald_load_word(&self->load, reply, replies);
+    if (joint != NULL)
+        (void)ald_load_word(&self->load, joint, joints);
+    self->out->batch_max = (unsigned)ald_load_int(&self->load, ald_node_find(batch, "max"), 1,
+                                                  ALD_BATCH_MAX, ALD_BATCH_MAX);
+    if (name != NULL && self->out->stage[ALD_STAGE_POLL].there)
+        ruled_load_batch_request(self, batch, name);
 }
 
 /* A plain time is the table's, which says what is wrong with it. */

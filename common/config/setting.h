@@ -45,8 +45,11 @@ enum ald_setting_kind {
 enum {
     ALD_SETTING_RELOAD = 1, /* SIGHUP takes a new value over */
     ALD_SETTING_MASKED = 2, /* never printed; implied by SECRET */
+    ALD_SETTING_AUTO = 8,   /* a DURATION that may be `auto`, which is ALD_SETTING_AUTO_MS */
     ALD_SETTING_BLOCKS = 4  /* a list of addresses and blocks of them: `10.0.0.0/8` */
 };
+
+#define ALD_SETTING_AUTO_MS INT64_C(-1)
 
 struct ald_setting {
     const char *key; /* dotted: gateway.public */

@@ -25,6 +25,10 @@ static void value_number(const struct ald_setting *row, int64_t value, struct al
         const char *unit;
     } times[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}},
       sizes[] = {{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}};
+    if ((row->flags & ALD_SETTING_AUTO) != 0 && value == ALD_SETTING_AUTO_MS) {
+        ald_buf_put_str(out, "auto");
+        return;
+    }
     if (row->kind == ALD_SETTING_DURATION) {
         for (size_t i = 0; i < ALD_COUNT(times); i++)
             if (value % times[i].factor == 0 && (value != 0 || times[i].factor == 1000)) {
@@ -85,7 +89,11 @@ static bool value_int(const struct ald_setting *row, const char *text, int64_t *
 static bool value_duration(const struct ald_setting *row, const char *text, int64_t *out,
                            struct ald_err *err)
 {
-    int64_t value = 0;
+    int64_t value = ALD_SETTING_AUTO_MS;
+    if ((row->flags & ALD_SETTING_AUTO) != 0 && strcmp(text, "auto") == 0) {
+        *out = value;
+        return true;
+    }
     if (ald_text_duration_ms(ald_span_str(text), &value) != ALD_OK)
         return value_refuse(row, text, "a time with its unit, such as 250ms, 30s, 5m, 24h or 30d",
                             err);

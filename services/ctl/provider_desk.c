@@ -6,9 +6,9 @@
 
 enum { PROVIDER_ASK_MS = 15000, PROVIDER_PATH_MAX = 512 };
 
-static const char *const PROVIDER_HEADS[] = {"provider",        "state",    ">open",
-                                             ">queued",         ">polling", "due since",
-                                             "not asked until", "why",      "budgets"};
+static const char *const PROVIDER_HEADS[] = {
+    "provider",  "state",           ">open", ">queued",    ">polling", ">late",
+    "due since", "not asked until", "why",   "first poll", "budgets"};
 
 /* One word for a person: what keeps this provider's tasks waiting. */
 static const char *provider_state(struct ald_json provider, char *room, size_t cap, enum tone *tone)
@@ -45,15 +45,29 @@ static void provider_budgets(struct ald_json provider, struct ald_buf *text)
     }
 }
 
+/* "12s, learned from 800": when a task made now is polled. */
+static void provider_stale(struct ald_json provider, struct ald_buf *text)
+{
+    char word[TABLE_CELL_MAX + 1];
+    long long after_ms = (long long)pick_int(provider, "/stale_after_ms");
+    if (after_ms >= 10000)
+        ald_buf_printf(text, "%llds", (after_ms + 500) / 1000);
+    else
+        ald_buf_printf(text, "%lldms", after_ms);
+    if (strcmp(pick_word(provider, "/stale_auto", word, sizeof word), "true") == 0)
+        ald_buf_printf(text, ", auto from %s",
+                       pick_word(provider, "/callbacks", word, sizeof word));
+}
+
 static void provider_row(struct ald_json provider, table_t *table)
 {
-    static const char *const numbers[] = {"/open", "/queued", "/polling"};
+    static const char *const numbers[] = {"/open", "/queued", "/polling", "/late"};
     char word[TABLE_CELL_MAX + 1];
     char room[33];
     char at[PICK_TIME_MAX];
     enum tone tone;
-    struct ald_buf budgets;
-    ald_buf_init(&budgets, 1024);
+    struct ald_buf cell;
+    ald_buf_init(&cell, 1024);
     table_put_str(table, pick_word(provider, "/name", word, sizeof word), TONE_PLAIN);
     const char *state = provider_state(provider, room, sizeof room, &tone);
     table_put_str(table, state, tone);
@@ -64,9 +78,12 @@ static void provider_row(struct ald_json provider, table_t *table)
     table_put_str(table, pick_time(provider, blocked ? "/blocked_until_ms" : "/open_until_ms", at),
                   TONE_PLAIN);
     table_put_str(table, pick_word(provider, "/blocked_why", word, sizeof word), TONE_PLAIN);
-    provider_budgets(provider, &budgets);
-    table_put_str(table, ald_buf_str(&budgets), TONE_PLAIN);
-    ald_buf_free(&budgets);
+    provider_stale(provider, &cell);
+    table_put_str(table, ald_buf_str(&cell), TONE_PLAIN);
+    ald_buf_reset(&cell);
+    provider_budgets(provider, &cell);
+    table_put_str(table, ald_buf_str(&cell), TONE_PLAIN);
+    ald_buf_free(&cell);
 }
 
 static int provider_show(struct ctl *ctl, const struct api_request *request)

@@ -31,6 +31,12 @@ static void providers_begin(struct json_out *out, const struct msg_provider_view
     json_out_int(out, "queued", (int64_t)view->queued);
     json_out_int(out, "polling", (int64_t)view->polling);
     json_out_time(out, "oldest_due_ms", view->oldest_due_at_ms);
+    json_out_int(out, "late", (int64_t)view->late);
+    json_out_int(out, "stale_after_ms", view->stale_after_ms);
+    json_out_bool(out, "stale_auto", view->stale_auto);
+    json_out_int(out, "callbacks", (int64_t)view->callbacks);
+    json_out_int(out, "callback_p50_ms", view->callback_p50_ms);
+    json_out_int(out, "callback_p95_ms", view->callback_p95_ms);
     json_out_array(out, "budgets");
 }
 

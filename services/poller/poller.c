@@ -7,16 +7,11 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/metrics.h"
-#include "common/config/params.h"
-#include "common/config/profile_request.h"
 #include "common/net/sock.h"
 #include "proto/channels.h"
 #include "services/poller/call.h"
-#include "services/poller/fetch.h"
-#include "services/poller/jobs.h"
+#include "services/poller/poller_inside.h"
 #include "services/poller/submit.h"
-#include "services/poller/verdict.h"
-#include "services/poller/work.h"
 
 enum {
     POLLER_BEGIN = 256,        /* polls begun in a turn of the loop */
@@ -59,22 +54,6 @@ static struct ald_metric outcomes_owed = {
     .help = "Outcomes that the tracker has not acknowledged.",
 };
 
-struct poller {
-    zloop_t *loop;
-    ald_profiles_t *profiles;
-    const struct ald_settings *settings;
-    size_t max_in_flight;
-    fetch_t *fetch;
-    work_t *work;
-    jobs_t *jobs;
-    struct verdict_room room;
-    struct ald_request request;
-    struct ald_request submission;
-    bool begin_again; /* a timer for more beginnings is set */
-    bool draining;
-    int64_t abort_at_ms; /* monotonic */
-};
-
 static void poller_say_load(poller_t *self)
 {
     size_t owed = jobs_owed(self->jobs);
@@ -96,8 +75,7 @@ static const char *poller_result(const struct msg_outcome *outcome)
                                                                     : outcome->then;
 }
 
-static void poller_report(poller_t *self, const struct msg_lease *lease,
-                          struct msg_outcome *outcome)
+void poller_report(poller_t *self, const struct msg_lease *lease, struct msg_outcome *outcome)
 {
     const char *metric = outcome->attempt > 0 ? submits_total.name : polls_total.name;
     /* A name that is no profile of ours is a peer's word: it gets no series of its own. */
@@ -120,16 +98,19 @@ static void poller_report_unsent(poller_t *self, const struct msg_lease *lease, 
     poller_report(self, lease, &outcome);
 }
 
-/* Hand an item back that was taken from the queue or is under way, and end it. */
-static void poller_hand_back(poller_t *self, struct work_item **item_p, const char *error)
+void poller_hand_back(poller_t *self, struct work_item *item, const char *error)
 {
-    const struct work_item *item = *item_p;
-    poller_report_unsent(self, &item->lease, item->submit ? item->submit->attempt : 0, error);
-    work_end(self->work, item_p);
+    const bool several = item->with != NULL;
+    while (item) {
+        struct work_item *next = item->with;
+        struct msg_outcome outcome = {.attempt = item->submit ? item->submit->attempt : 0,
+                                      .alone = several};
+        verdict_make_unsent(error, &outcome);
+        poller_report(self, &item->lease, &outcome);
+        work_end(self->work, &item);
+        item = next;
+    }
 }
-
-static void poller_begin_some(poller_t *self);
-static const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms);
 
 /* The poll said that there is a result to be asked for: ask in the same lease. False: it can't be,
  * and the outcome is what the poll said. */
@@ -149,13 +130,38 @@ static bool poller_fetch_too(poller_t *self, const struct ald_profile *profile,
     return poller_ask(self, item, now_ms) == NULL;
 }
 
-static void poller_on_answer(void *arg, const struct fetch_answer *answer)
+/* One answer for several tasks: to each its own. */
+static void poller_on_parts(poller_t *self, const struct ald_profile *profile,
+                            struct work_item *item, const struct fetch_answer *answer)
+{
+    size_t count = 0;
+    for (const struct work_item *one = item; one; one = one->with)
+        count++;
+    verdict_read_batch(profile, answer, &self->room, count);
+    for (size_t i = 0; item; i++) {
+        struct work_item *next = item->with;
+        struct msg_outcome outcome = {0};
+        verdict_make_part(profile, answer, &self->room, i, &outcome);
+        poller_report(self, &item->lease, &outcome);
+        work_end(self->work, &item);
+        item = next;
+    }
+}
+
+void poller_on_answer(void *arg, const struct fetch_answer *answer)
 {
     struct work_item *item = arg;
     poller_t *self = item->owner;
     const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
     ALD_ASSERT(profile);
     struct msg_outcome outcome = {.attempt = item->submit ? item->submit->attempt : 0};
+    if (item->with) {
+        ald_metric_observe(&poll_seconds, (double)answer->took_ms / 1000);
+        poller_on_parts(self, profile, item, answer);
+        poller_begin_some(self);
+        poller_say_load(self);
+        return;
+    }
     self->room.stage = item->submit     ? ALD_STAGE_SUBMIT
                        : item->fetching ? ALD_STAGE_FETCH
                                         : ALD_STAGE_POLL;
@@ -171,125 +177,6 @@ static void poller_on_answer(void *arg, const struct fetch_answer *answer)
     poller_say_load(self);
 }
 
-/* The least of what profile, poller and lease allow. */
-static int64_t poller_timeout(const poller_t *self, const struct ald_profile *profile,
-                              int64_t rest_ms)
-{
-    int64_t least = profile->poll_timeout_ms;
-    if (self->settings->poller.timeout_ms < least)
-        least = self->settings->poller.timeout_ms;
-    return rest_ms < least ? rest_ms : least;
-}
-
-static const char *poller_why(enum ald_rc rc)
-{
-    if (rc == ALD_MISSING)
-        return "the profile has no poll, or what it needs for one is absent";
-    if (rc == ALD_INVALID)
-        return "the poll request can't be made of what the provider gave";
-    return "the poll request is too long";
-}
-
-/* Send a request that is filled in. NULL: under way; else why it can't be. */
-static const char *poller_send(poller_t *self, const struct ald_profile *profile,
-                               struct ald_request *ask, struct work_item *item, int64_t now_ms)
-{
-    const struct fetch_request request = {
-        .url = ald_buf_str(&ask->url),
-        .method = ask->method,
-        .headers = ald_buf_str(&ask->headers),
-        .type = ask->content_type,
-        .post = ald_buf_span(&ask->body),
-        .timeout_ms = poller_timeout(self, profile, item->until_ms - now_ms),
-        .max_bytes = profile->poll_max_bytes < self->settings->poller.max_answer_bytes
-                         ? profile->poll_max_bytes
-                         : self->settings->poller.max_answer_bytes,
-        .once = item->submit != NULL,
-        .done = poller_on_answer,
-        .arg = item,
-    };
-    item->owner = self;
-    enum ald_rc rc = fetch_start(self->fetch, &request);
-    return rc == ALD_OK ? NULL : "libcurl refused the request";
-}
-
-/* The tracker is asked first: what may have been sent must be on disk before it is. */
-static const char *poller_ask_start(poller_t *self, struct work_item *item, int64_t now_ms)
-{
-    struct msg_started started = {
-        .lease = item->lease.lease, .task = item->lease.task, .attempt = item->submit->attempt};
-    item->owner = self;
-    item->submit->asked_ms = now_ms;
-    return jobs_start(self->jobs, &started, item) ? NULL : "the tracker can't be asked";
-}
-
-static void poller_submit(poller_t *self, struct work_item *item, int64_t now_ms)
-{
-    const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
-    struct msg_outcome outcome;
-    const char *error = submit_request(profile, item->submit, &self->submission);
-    /* Before the tracker takes it for lost. */
-    item->until_ms = now_ms + item->lease.lease_ms - item->lease.lease_ms / 10;
-    if (!error)
-        error = poller_send(self, profile, &self->submission, item, now_ms);
-    ald_request_free(&self->submission); /* it may be large */
-    if (!error)
-        return;
-    submit_refused(error, &outcome);
-    outcome.attempt = item->submit->attempt;
-    poller_report(self, &item->lease, &outcome);
-    work_end(self->work, &item);
-}
-
-/* The tracker's answer to a start. Whoever was stopped in between may come too late: the tracker
- * takes it for lost, makes it uncertain, and a person may have done something about it. */
-static void poller_on_started(void *arg, void *tag, bool go)
-{
-    poller_t *self = arg;
-    struct work_item *item = tag;
-    int64_t now_ms = ald_clock_now().mono_ms;
-    if (!go)
-        work_end(self->work, &item);
-    else if (self->draining)
-        poller_hand_back(self, &item, "handed back: the poller stops");
-    else if (now_ms - item->submit->asked_ms >= item->lease.lease_ms / 2)
-        poller_hand_back(self, &item, "the right to send came too late");
-    else
-        poller_submit(self, item, now_ms);
-    poller_begin_some(self);
-}
-
-/* Ask the provider. NULL: under way; else why it can't be. */
-static const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
-{
-    if (!item->profiles) /* an answer is read by the rules that its question was made by */
-        item->profiles = ald_profiles_share(self->profiles);
-    const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
-    if (!profile)
-        return "this poller has no profile of that name";
-    if (item->submit)
-        return poller_ask_start(self, item, now_ms);
-    if (item->lease.call) {
-        const char *error = call_request(profile, item, &self->request);
-        return error ? error : poller_send(self, profile, &self->request, item, now_ms);
-    }
-    struct ald_params params;
-    ald_params_init(&params, ald_span_str(item->params ? item->params : ""));
-    const struct ald_request_in in = {
-        .stage = item->fetching ? ALD_STAGE_FETCH : ALD_STAGE_POLL,
-        .id = item->lease.provider_id,
-        .poll_url = item->poll_url,
-        .result_url = item->result_url,
-        .param = ald_params_text,
-        .arg = &params,
-    };
-    enum ald_rc rc = ald_profile_request(profile, &in, &self->request);
-    ald_params_free(&params);
-    if (rc != ALD_OK)
-        return poller_why(rc);
-    return poller_send(self, profile, &self->request, item, now_ms);
-}
-
 static int poller_on_begin_timer(zloop_t *loop, int timer, void *arg)
 {
     (void)loop, (void)timer;
@@ -301,7 +188,7 @@ static int poller_on_begin_timer(zloop_t *loop, int timer, void *arg)
 }
 
 /* Begin what there is room for, in portions: the loop has other things to do. */
-static void poller_begin_some(poller_t *self)
+void poller_begin_some(poller_t *self)
 {
     int64_t now_ms = ald_clock_now().mono_ms;
     for (unsigned i = 0; i < POLLER_BEGIN; i++) {
@@ -309,11 +196,12 @@ static void poller_begin_some(poller_t *self)
         enum ald_rc rc = work_begin(self->work, now_ms, &item);
         if (!item)
             return;
+        if (rc == ALD_OK)
+            (void)work_gather(self->work, item, ALD_BATCH_MAX);
         const char *error =
             rc == ALD_OK ? poller_ask(self, item, now_ms) : "its time was up before its turn";
-        if (!error)
-            continue;
-        poller_hand_back(self, &item, error);
+        if (error)
+            poller_hand_back(self, item, error);
     }
     if (!self->begin_again)
         zloop_timer(self->loop, POLLER_BEGIN_AGAIN_MS, 1, poller_on_begin_timer, self);
@@ -430,6 +318,7 @@ enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
     self->max_in_flight = poller_bound(self->settings->poller.max_in_flight);
     verdict_room_init(&self->room);
     ald_request_init(&self->request, POLLER_REQUEST_MAX);
+    ald_buf_init(&self->ids, POLLER_REQUEST_MAX);
     ald_request_init(&self->submission, SUBMIT_REQUEST_MAX);
     return poller_open(self, ald_service_instance(service), err);
 }
@@ -453,7 +342,7 @@ void poller_drain(void *arg)
     jobs_stop(self->jobs);
     struct work_item *item = NULL;
     while ((item = work_take_back(self->work))) {
-        poller_hand_back(self, &item, "handed back: the poller stops");
+        poller_hand_back(self, item, "handed back: the poller stops");
     }
 }
 
@@ -476,6 +365,7 @@ int poller_stop(void *arg)
     work_destroy(&self->work);
     verdict_room_free(&self->room);
     ald_request_free(&self->request);
+    ald_buf_free(&self->ids);
     ald_request_free(&self->submission);
     free(self);
     *(poller_t **)arg = NULL;

@@ -8,7 +8,7 @@
 #define ALD_POLLER_VERDICT_H
 
 #include "common/base/buf.h"
-#include "common/config/profile.h"
+#include "common/config/batch.h"
 #include "proto/messages.h"
 #include "services/poller/fetch.h"
 
@@ -20,6 +20,8 @@ struct verdict_room {
     char poll_url[ALD_URL_MAX];   /* where to poll, as the last answer says; "" = it does not */
     char result_url[ALD_URL_MAX]; /* where its result is; "" = nowhere */
     struct ald_buf scratch;
+    struct ald_buf joined; /* the parts of batch */
+    struct ald_batch_answer batch;
     uint8_t evidence[VERDICT_EVIDENCE_MAX];
 };
 
@@ -33,6 +35,13 @@ void verdict_room_free(struct verdict_room *room);
  * provider's, byte for byte. */
 void verdict_make(const struct ald_profile *profile, const struct fetch_answer *answer,
                   struct verdict_room *room, struct msg_outcome *out);
+
+/* An answer for count tasks at once: read it, then make the outcome of each by its place. What says
+ * nothing about a task, and what can't be told apart, is unknown and never an end. */
+void verdict_read_batch(const struct ald_profile *profile, const struct fetch_answer *answer,
+                        struct verdict_room *room, size_t count);
+void verdict_make_part(const struct ald_profile *profile, const struct fetch_answer *answer,
+                       struct verdict_room *room, size_t index, struct msg_outcome *out);
 
 /* The same for a poll that was never begun, so it says nothing of the provider: `ignore`. error
  * says why. */

@@ -184,6 +184,20 @@ enum ald_rc work_begin(work_t *self, int64_t now_ms, struct work_item **out)
     return (*out)->until_ms > now_ms ? ALD_OK : ALD_TIMEOUT;
 }
 
+size_t work_gather(work_t *self, struct work_item *first, size_t most)
+{
+    const uint64_t run = ((struct work_slot *)(void *)first)->run;
+    struct work_item **link = &first->with;
+    size_t count = 1;
+    while (count < most && first->lease.batch != 0 && self->first && self->first->run == run &&
+           self->first->item.lease.batch == first->lease.batch) {
+        *link = work_take_back(self);
+        link = &(*link)->with;
+        count++;
+    }
+    return count;
+}
+
 void work_end(work_t *self, struct work_item **item_p)
 {
     struct work_slot *slot = (struct work_slot *)(void *)*item_p;

@@ -35,6 +35,7 @@ struct work_item {
     int64_t until_ms;         /* monotonic: the lease ends */
     void *owner;              /* the caller's */
     ald_profiles_t *profiles; /* a reference: those that it was begun with; NULL: not begun */
+    struct work_item *with;   /* asked for in the same request; NULL: no more */
     bool fetching; /* the poll said that the result takes another request, which is under way */
     /* From malloc, freed with the item; the lease's own spans are empty. NULL: not known. */
     char *poll_url;
@@ -64,6 +65,11 @@ ALD_NODISCARD enum ald_rc work_add_submit(work_t *self, const struct msg_submit 
  * *out is it, work_end it too. ALD_AGAIN: max are under way; ALD_NOTFOUND: none is queued; *out is
  * NULL. */
 ALD_NODISCARD enum ald_rc work_begin(work_t *self, int64_t now_ms, struct work_item **out);
+
+/* Take with it all leases of its batch that are queued next, at most so many: they are chained to
+ * it, under way too, and each is ended for itself. Returns how many it makes, the first included.
+ */
+size_t work_gather(work_t *self, struct work_item *first, size_t most);
 
 /* Take the oldest queued lease to hand it back; work_end it. NULL: none is queued. */
 struct work_item *work_take_back(work_t *self);

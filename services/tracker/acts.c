@@ -104,6 +104,18 @@ static void act_decide(struct tracker *self, struct act *act, enum ald_proof pro
     arrival_decide(&act->facts, &act->decision);
 }
 
+/* How long a provider takes to call back is learned from the first callback that tells a task's
+ * end, also when a poll was first; an early one came at once. */
+static void act_learn(struct tracker *self, const struct act *act)
+{
+    if (!act->decision.told || (!act->open && act->end.called))
+        return;
+    int64_t took_ms = act->message->received_at_ms - ald_task_id_wall_ms(act->task);
+    stale_heard(&pending_account(self->pending, act->profile)->stale, act->task,
+                took_ms > 0 ? took_ms : 0);
+    self->learned = true;
+}
+
 /* Do what an applied or heeded message asks for. arrival: its number. */
 static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bool replay)
 {
@@ -255,6 +267,7 @@ void act_callback(struct tracker *self, struct sender *sender, const struct msg_
     vault_arrival_add(&self->vault, &row);
     if (act.decision.disposition == ALD_DISP_PARKED)
         act_park(self, &act, ref, row.no);
+    act_learn(self, &act);
     act_apply(self, &act, row.no, false);
     if (act.decision.fill_id)
         act_unpark(self, act.task);
@@ -349,6 +362,7 @@ static void act_unpark_one(struct tracker *self, int64_t no)
         act_make_letter(self, &act, no, letter);
     vault_arrival_move(&self->vault, no, ALD_DISP_PARKED, act.decision.disposition, act.task,
                        letter);
+    act_learn(self, &act);
     act_apply(self, &act, no, false);
 }
 

@@ -1,7 +1,18 @@
 /* What clocks ask for. */
+#include <inttypes.h>
+
+#include "common/base/log.h"
+#include "common/base/metrics.h"
+#include "common/config/ruled.h"
 #include "services/tracker/acts.h"
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/ending.h"
+
+static struct ald_metric due_late_total = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_tasks_late_total",
+    .help = "Tasks whose callback is late and that can't be polled.",
+    .label = {"provider"}};
 
 static void due_expire(struct tracker *self, struct pending_task *task)
 {
@@ -23,6 +34,21 @@ static void due_expire(struct tracker *self, struct pending_task *task)
     ending_apply(self, &task, &ending);
 }
 
+/* Nobody can be asked: somebody should know. The task waits on, until its deadline. */
+static void due_late(struct tracker *self, const struct pending_task *task)
+{
+    const struct ald_profile *profile = task->account->profile;
+    bool resubmit = profile->ruled && profile->ruled->resubmit;
+    const char *text =
+        resubmit ? "no callback has come; only what was submitted through aldaba is submitted again"
+                 : "no callback has come, and there is nothing to poll";
+    ald_metric_register(&due_late_total);
+    ald_metric_add(ald_metrics_get("aldaba_tasks_late_total", profile->name), 1);
+    vault_note(&self->vault, task->id, tracker_now(self).wall_ms, "late", text);
+    ald_log(ALD_WARN, "task.late", "provider=%s task=%" PRIu64 " id=%s text=%s", profile->name,
+            task->id, ALD_Q(task->provider_id), ALD_Q(text));
+}
+
 void act_due(struct tracker *self, size_t limit)
 {
     const int64_t now_ms = tracker_now(self).run_ms;
@@ -32,7 +58,9 @@ void act_due(struct tracker *self, size_t limit)
         enum pending_due_kind kind = pending_due(self->pending, now_ms, hold, &task);
         if (kind == PENDING_NOTHING)
             return;
-        if (kind == PENDING_UNSURE)
+        if (kind == PENDING_LATE)
+            due_late(self, task);
+        else if (kind == PENDING_UNSURE)
             submit_unsure(self, task);
         else if (kind == PENDING_EXPIRE && task->submit)
             submit_expire(self, task);

@@ -95,6 +95,15 @@ static bool arrival_believed(const struct arrival_facts *facts)
     return false;
 }
 
+/* Where nobody is believed, who knows the task's id is at least no bare stranger. */
+static bool arrival_told(const struct arrival_facts *facts)
+{
+    enum ald_state state = ALD_STATE_DONE;
+    bool heard = facts->profile->trust == ALD_TRUST_HINT ? facts->proof >= ALD_PROOF_ID
+                                                         : arrival_believed(facts);
+    return heard && (facts->verdict->then == ALD_THEN_FETCH || arrival_end(facts->verdict, &state));
+}
+
 static void arrival_open(const struct arrival_facts *facts, struct arrival_decision *out)
 {
     const struct ald_verdict *verdict = facts->verdict;
@@ -141,6 +150,7 @@ static void arrival_judge(const struct arrival_facts *facts, struct arrival_deci
         arrival_ended(facts, out);
     else
         arrival_open(facts, out);
+    out->told = arrival_told(facts);
     out->fill_id = facts->task == ARRIVAL_TASK_OPEN && facts->proof >= ALD_PROOF_TOKEN &&
                    id[0] != '\0' && facts->task_provider_id[0] == '\0';
 }

@@ -48,6 +48,7 @@ struct arrival_decision {
     bool ends;              /* with ALD_DISP_APPLIED */
     enum ald_state state;
     bool hint;    /* the task's next poll comes forward */
+    bool told;    /* believed, it says that the task is at its end or has a result to fetch */
     bool fill_id; /* the verdict's id becomes the task's provider id */
 };
 

@@ -126,6 +126,7 @@ static void command_make(struct tracker *self, const struct msg_register *ask,
                          const struct ald_profile *profile, uint64_t id)
 {
     const struct tracker_now now = tracker_now(self);
+    const struct pending_account *account = pending_account(self->pending, profile);
     struct vault_task row = {
         .id = id,
         .provider = ald_span_str(profile->name),
@@ -134,7 +135,8 @@ static void command_make(struct tracker *self, const struct msg_register *ask,
         .meta = ald_span_str(ask->meta),
         .made_ms = now.run_ms,
         .created_ms = now.wall_ms,
-        .stale_after_ms = ask->stale_after_ms ? ask->stale_after_ms : profile->stale_after_ms,
+        .stale_after_ms =
+            ask->stale_after_ms ? ask->stale_after_ms : stale_after_ms(&account->stale, profile),
         .give_up_after_ms =
             ask->give_up_after_ms ? ask->give_up_after_ms : profile->schedule.give_up_after_ms};
     struct pending_facts facts = {.id = id,

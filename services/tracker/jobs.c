@@ -10,6 +10,7 @@
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/calls.h"
 #include "services/tracker/inbox.h"
+#include "services/tracker/pending_batch.h"
 #include "services/tracker/vault_submits.h"
 #include "services/tracker/vault_ways.h"
 
@@ -30,6 +31,7 @@ struct jobs_poller {
     char id[ALD_ULID_MAX];
     zframe_t *who;
     uint64_t credit;
+    bool batches;     /* it asks for several tasks in one request */
     int64_t heard_ms; /* monotonic */
 };
 
@@ -92,6 +94,7 @@ static void jobs_lease(jobs_t *self, const struct pending_task *task, zmsg_t *ms
     ald_text_cut(lease.provider_id, sizeof lease.provider_id, ald_span_str(task->provider_id));
     if (task->account->profile->ruled)
         (void)vault_way_find(&tracker->vault, task->id, &tracker->kept, &way);
+    lease.batch = task->batch ? task->batch->lead : 0; /* an older poller does not read it */
     lease.poll_url = way.poll_url;
     lease.result_url = way.result_url;
     lease.params = way.params;
@@ -140,12 +143,16 @@ static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
     const int64_t now_ms = tracker_now(tracker).run_ms;
     zmsg_t *msg = NULL;
     uint64_t count = 0;
+    struct pending_task *lead = NULL; /* others may be asked for in the same request */
     size_t bytes = 0;
     for (; poller->credit > 0 && jobs_call(self, &msg, poller); count++)
         poller->credit--;
     while (poller->credit > 0 && count < JOBS_LEASES_A_MESSAGE && bytes < JOBS_BYTES_A_MESSAGE) {
+        const uint64_t no = self->last_lease + 1;
         struct pending_task *task =
-            pending_lease(tracker->pending, poller->no, self->last_lease + 1, now_ms);
+            lead && poller->batches ? pending_lease_with(tracker->pending, lead, no, now_ms) : NULL;
+        if (!task)
+            lead = task = pending_lease(tracker->pending, poller->no, no, now_ms);
         if (!task)
             break;
         self->last_lease++;
@@ -185,6 +192,7 @@ static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *r
         return;
     poller->heard_ms = ald_clock_now().mono_ms;
     poller->credit = ready->stopping ? 0 : ready->credit;
+    poller->batches = ready->batches;
     zframe_destroy(&poller->who);
     poller->who = *who_p;
     *who_p = NULL;

@@ -42,7 +42,9 @@ static void keep_task(void *arg, const struct vault_task *row)
                                   .made_ms = row->made_ms,
                                   .stale_after_ms = row->stale_after_ms,
                                   .give_up_after_ms = row->give_up_after_ms,
-                                  .placed = row->placed};
+                                  .placed = row->placed,
+                                  .alerted =
+                                      row->made_ms + row->stale_after_ms <= self->run_base_ms};
     if (!facts.profile) {
         ald_log(ALD_ERROR, "task.orphaned",
                 "provider=%s task=%" PRIu64
@@ -299,6 +301,7 @@ static void keep_beat(struct tracker *self)
     int64_t now_ms = tracker_now(self).run_ms;
     vault_begin(&self->vault);
     vault_meta_set(&self->vault, "run_ms", now_ms);
+    keep_stale(self);
     if (tracker_commit(self))
         self->beat_ms = now_ms;
 }
@@ -358,7 +361,7 @@ static void keep_purge(struct tracker *self, bool idle)
 void keep_tick(struct tracker *self, bool idle)
 {
     int64_t mono_ms = ald_clock_now().mono_ms;
-    bool work = pending_count(self->pending) > 0 || park_count(self->park) > 0;
+    bool work = pending_count(self->pending) > 0 || park_count(self->park) > 0 || self->learned;
     int64_t beat_ms = work ? KEEP_BEAT_MS : 10 * KEEP_BEAT_MS;
     if (tracker_now(self).run_ms - self->beat_ms >= beat_ms)
         keep_beat(self);

@@ -6,8 +6,9 @@
 
 enum { KEEP_FACT_MAX = 128 };
 
-/* Facts of an account: pause.<provider> is -1 while it is paused, else when that ended;
- * given.<provider> is C; budget.<provider>.<name>.<what> is struct budget_saved. */
+/* Facts of an account: stale.<provider>.<n> is a pack of counts of stale.h; pause.<provider> is -1
+ * while it is paused, else when that ended; given.<provider> is C; budget.<provider>.<name>.<what>
+ * is struct budget_saved. */
 static void keep_name(char out[KEEP_FACT_MAX], const char *what, const char *provider,
                       const char *name, const char *member)
 {
@@ -64,6 +65,42 @@ static void keep_pause_back(struct tracker *self, struct budget *budget)
             budget->profile->name);
 }
 
+static void keep_stale_back(struct tracker *self, const struct ald_profile *profile)
+{
+    char fact[KEEP_FACT_MAX];
+    char number[8];
+    struct stale *stale = &pending_account(self->pending, profile)->stale;
+    int64_t unused = 0;
+    for (unsigned i = 0; stale_pack(stale, i, &unused); i++) {
+        (void)snprintf(number, sizeof number, "%u", i);
+        keep_name(fact, "stale", profile->name, number, NULL);
+        stale_unpack(stale, i, vault_meta(&self->vault, fact));
+    }
+}
+
+static void keep_stale_write(struct tracker *self, struct pending_account *account)
+{
+    char fact[KEEP_FACT_MAX];
+    char number[8];
+    int64_t packed = 0;
+    for (unsigned i = 0; stale_pack(&account->stale, i, &packed); i++) {
+        (void)snprintf(number, sizeof number, "%u", i);
+        keep_name(fact, "stale", account->profile->name, number, NULL);
+        if (vault_meta(&self->vault, fact) != packed)
+            vault_meta_set(&self->vault, fact, packed);
+    }
+    account->stale.changed = false;
+}
+
+void keep_stale(struct tracker *self)
+{
+    struct pending_account *account = NULL;
+    for (size_t i = 0; (account = pending_account_at(self->pending, i)); i++)
+        if (account->stale.changed)
+            keep_stale_write(self, account);
+    self->learned = false;
+}
+
 void keep_budget_list(struct tracker *self, struct budget *budget, unsigned known)
 {
     for (unsigned i = 0; i < budget->count; i++) {
@@ -81,6 +118,7 @@ void keep_budget_back(struct tracker *self, const struct ald_profile *profile)
     struct budget *budget = &pending_account(self->pending, profile)->budget;
     budget_block(budget, vault_block(&self->vault, profile->name), "");
     keep_pause_back(self, budget);
+    keep_stale_back(self, profile);
     keep_name(fact, "given", profile->name, NULL, NULL);
     budget->given = vault_meta(&self->vault, fact);
     keep_budget_list(self, budget, 0);

@@ -1,5 +1,6 @@
-/* keep_budgets.h - what is on disk of the accounts' budgets: blocks, pauses, counts, as facts of
- * the vault. budget.h says what a restart may forget. One thread, the loop's.
+/* keep_budgets.h - what is on disk of the accounts: blocks, pauses, counts of budgets, and how long
+ * callbacks take, as facts of the vault. budget.h says what a restart may forget. One thread, the
+ * loop's.
  */
 #ifndef ALD_TRACKER_KEEP_BUDGETS_H
 #define ALD_TRACKER_KEEP_BUDGETS_H
@@ -16,6 +17,9 @@ void keep_budget_list(struct tracker *self, struct budget *budget, unsigned know
 
 /* Within a transaction: write the marks that leases to come have nearly reached. */
 void keep_budgets(struct tracker *self);
+/* Within a transaction: what callbacks have taught since. A kill forgets what came after the last.
+ */
+void keep_stale(struct tracker *self);
 /* Before a clean stop, in a transaction of its own: the counts as they are. */
 void keep_budgets_last(struct tracker *self);
 

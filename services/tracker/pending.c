@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/guard.h"
+#include "services/tracker/pending_batch.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_inside.h"
 #include "services/tracker/pending_rules.h"
@@ -22,6 +23,8 @@ pending_t *pending_new(const struct pending_options *options)
 
 static void pending_task_free(struct pending_task *task)
 {
+    if (task->batch && --task->batch->open == 0)
+        free(task->batch);
     free(task->ref);
     free(task->submit);
     free(task);
@@ -83,15 +86,9 @@ void pending_due_at(pending_t *self, struct pending_task *task, int64_t at_ms)
     }
 }
 
-/* An idle task is looked at when it is stale, and at its deadline; past that, when its last poll
- * may be tried again. */
 void pending_idle_until(pending_t *self, struct pending_task *task, int64_t at_ms, int64_t now_ms)
 {
-    const struct ald_schedule *schedule = &task->account->profile->schedule;
-    bool polls_left = pending_can_poll(task) && task->requests < schedule->max_requests;
-    if (now_ms < task->give_up_at_ms && (!polls_left || at_ms > task->give_up_at_ms))
-        at_ms = task->give_up_at_ms;
-    pending_due_at(self, task, task->deadline_polled ? now_ms : at_ms);
+    pending_due_at(self, task, pending_idle_ms(task, at_ms, now_ms));
 }
 
 /* Ids rise, so the place of a new one is nearly always at the end. */
@@ -203,6 +200,7 @@ enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
     task->account = pending_account(self, facts->profile);
     pending_ref_set(task, facts->provider_id);
     task->placed = facts->placed;
+    task->alerted = facts->alerted;
     task->made_ms = facts->made_ms;
     task->stale_at_ms = facts->made_ms + facts->stale_after_ms;
     task->give_up_at_ms = facts->made_ms + facts->give_up_after_ms;
@@ -214,6 +212,7 @@ enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
     }
     ALD_ASSERT(shards_insert(self->by_id, &task->id, task));
     task->account->open++;
+    task->account->late += task->alerted && pending_mute(task);
     task->account->seen = true;
     self->phase_count[PENDING_IDLE]++;
     self->unattached += task->provider_id[0] == '\0';
@@ -297,7 +296,7 @@ bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms)
 /* A lease is over. left: its request may have reached the provider. */
 void pending_unlease(pending_t *self, struct pending_task *task, bool left, int64_t now_ms)
 {
-    budget_settle(&task->account->budget, task->use, left, now_ms);
+    pending_batch_leave(task, left, now_ms);
     task->account->leased--;
     task->lease = 0;
     pending_phase_set(self, task, PENDING_IDLE);
@@ -309,7 +308,7 @@ void pending_end(pending_t *self, struct pending_task **task_p, int64_t now_ms)
     if (task->phase == PENDING_QUEUED)
         pending_dequeue(self, task);
     if (task->phase == PENDING_LEASED) {
-        (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
+        pending_batch_told(task, BUDGET_NOTHING, now_ms);
         pending_unlease(self, task, true, now_ms);
     }
     if (task->due.pos != SIZE_MAX)
@@ -323,6 +322,7 @@ void pending_end(pending_t *self, struct pending_task **task_p, int64_t now_ms)
     self->phase_count[task->phase]--;
     self->submitting -= task->submit && task->submit->stage != SUBMISSION_WAITING;
     task->account->open--;
+    task->account->late -= task->alerted && pending_mute(task);
     pending_task_free(task);
     *task_p = NULL;
 }
@@ -346,9 +346,12 @@ void pending_polled(pending_t *self, struct pending_task *task, const struct pen
         task->deadline_polled = true;
     if (poll->block)
         budget_block(&task->account->budget, now_ms + poll->wait_ms, poll->code ? poll->code : "");
-    (void)budget_told(&task->account->budget, poll->lease, poll->sign, now_ms);
-    if (!leased)
+    task->alone = poll->alone || (task->alone && !poll->sense);
+    if (!leased) {
+        (void)budget_told(&task->account->budget, poll->lease, poll->sign, now_ms);
         return;
+    }
+    pending_batch_told(task, poll->sign, now_ms);
     pending_unlease(self, task, poll->left, now_ms);
     task->hinted = false;
     pending_idle_until(self, task, now_ms + pending_wait(task, poll, pending_random(self)), now_ms);
@@ -372,6 +375,13 @@ enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
     }
     if (task->submit)
         return pending_submit_due(self, task, now_ms, out);
+    if (task->phase == PENDING_IDLE && pending_mute(task) && !task->alerted) {
+        task->alerted = true;
+        task->account->late++;
+        pending_idle_until(self, task, now_ms, now_ms);
+        *out = task;
+        return PENDING_LATE;
+    }
     if (task->phase == PENDING_LEASED) {
         pending_return(self, task, now_ms);
     } else if (task->phase == PENDING_IDLE) {
@@ -384,63 +394,6 @@ enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
         pending_due_at(self, task, now_ms + (task->account->budget.paused ? 10000 : 1000));
     }
     return PENDING_WAITS;
-}
-
-struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t lease, int64_t now_ms)
-{
-    for (size_t i = 0; i < self->account_count; i++) {
-        size_t at = (self->account_turn + i) % self->account_count;
-        struct pending_account *account = self->accounts[at];
-        struct pending_task *task = account->queued > 0 ? pending_next(account, now_ms) : NULL;
-        if (!task)
-            continue;
-        self->account_turn = at + 1;
-        account->submitted = task->use == BUDGET_SUBMIT;
-        pending_dequeue(self, task);
-        pending_phase_set(self, task, PENDING_LEASED);
-        task->lease = lease;
-        task->poller = poller;
-        task->polled_at_ms = now_ms;
-        account->leased++;
-        budget_take(&account->budget, task->use, lease, now_ms);
-        pending_due_at(self, task, now_ms + self->options.lease_ms);
-        return task;
-    }
-    return NULL;
-}
-
-void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms)
-{
-    if (task->phase != PENDING_LEASED)
-        return;
-    if (task->submit && task->submit->stage != SUBMISSION_WAITING) {
-        pending_due_at(self, task, now_ms); /* it may have been sent: see pending_submit_due */
-        return;
-    }
-    (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
-    pending_unlease(self, task, !task->submit, now_ms); /* what was not started never left */
-    pending_enqueue(self, task, task->use, now_ms);
-}
-
-struct pending_gone {
-    pending_t *pending;
-    uint64_t poller;
-    int64_t now_ms;
-};
-
-static void pending_gone_each(void *context, void *item)
-{
-    const struct pending_gone *gone = context;
-    struct pending_task *task = item;
-    if (task->phase == PENDING_LEASED && task->poller == gone->poller)
-        pending_return(gone->pending, task, gone->now_ms); /* changes the task, not the table */
-}
-
-void pending_poller_gone(pending_t *self, uint64_t poller, int64_t now_ms)
-{
-    struct pending_gone gone = {.pending = self, .poller = poller, .now_ms = now_ms};
-    if (self->phase_count[PENDING_LEASED] > 0)
-        shards_each(self->by_id, pending_gone_each, &gone);
 }
 
 size_t pending_count(const pending_t *self)

@@ -21,6 +21,14 @@
  * pause by a person is our own doing: while it lasts no task that can be polled expires, and after
  * it each has last_poll_grace_ms again.
  *
+ * Where the profile says so, one request asks for several tasks of an account: they are leased
+ * together, and the first one's debit is that of all (pending_batch). Which of them are due is
+ * decided here, as is what the budget lets go; a poller only sends what it was told.
+ *
+ * A provider that forgets its answers is asked before it does, however late a callback counts as
+ * late and however long the next wait would be. A task of one that can't be asked at all only
+ * waits; that its callback is late is said once.
+ *
  * Polls that callbacks asked for are queued apart where the budget has a share for them. When the
  * share is used up such a task waits for it only until it would have been polled anyway.
  *
@@ -33,64 +41,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/heap.h"
 #include "common/base/rc.h"
-#include "common/config/profile.h"
-#include "services/tracker/budget.h"
-#include "services/tracker/submission.h"
+#include "services/tracker/pending_task.h"
 
 typedef struct pending pending_t;
-
-enum pending_phase { PENDING_IDLE, PENDING_QUEUED, PENDING_LEASED };
-
-/* Oldest first. */
-struct pending_queue {
-    struct pending_task *first, *last;
-};
-
-/* What all tasks of one provider account share. */
-struct pending_account {
-    const struct ald_profile *profile;
-    struct budget budget;
-    uint64_t open; /* tasks here */
-    uint64_t queued;
-    uint64_t leased;
-    uint64_t leased_submits; /* of those, submissions */
-    bool seen;               /* it has had a task in this run */
-    bool submitted;          /* the last lease was a submission's */
-    struct pending_queue queue[BUDGET_USES];
-};
-
-/* Readable by the tracker's other parts; changed only through the functions below. */
-struct pending_task {
-    struct ald_heap_node due; /* first: found from the heap's node */
-    uint64_t id;
-    struct pending_account *account;
-    char *ref;               /* "provider/provider_id" */
-    const char *provider_id; /* in ref; "" = not known yet */
-    int64_t made_ms;         /* service times */
-    int64_t stale_at_ms;
-    int64_t give_up_at_ms;
-    int64_t hinted_at_ms; /* last hint that was heeded */
-    enum pending_phase phase;
-    uint64_t lease;    /* while leased */
-    uint64_t reported; /* lease of the last poll that was counted */
-    uint64_t poller;
-    uint32_t polls;      /* that left for the provider */
-    uint32_t requests;   /* of those, the ones that count in max_requests */
-    uint32_t failures;   /* polls in a row that said nothing */
-    uint32_t arrivals;   /* callbacks kept */
-    enum budget_use use; /* the queue it is in, or its lease counts in */
-    int64_t queued_at_ms;
-    int64_t polled_at_ms;                 /* the last lease */
-    int64_t ordinary_at_ms;               /* when it is due without its hint */
-    bool hinted;                          /* the poll that is queued or leased was asked for */
-    bool placed;                          /* the provider said where it is polled */
-    bool deadline_polled;                 /* a poll was answered after give_up_at */
-    struct submission *submit;            /* it is to be submitted (pending_submit.h); else NULL */
-    struct pending_task *prev, *next;     /* in the account's queue */
-    struct pending_task *older, *younger; /* of all, by id */
-};
 
 struct pending_options {
     int64_t lease_ms;
@@ -106,7 +60,8 @@ struct pending_facts {
     int64_t made_ms;
     int64_t stale_after_ms;
     int64_t give_up_after_ms;
-    bool placed; /* the provider said where it is polled; see ways.h */
+    bool placed;  /* the provider said where it is polled; see ways.h */
+    bool alerted; /* before the start it was said that it is late */
 };
 
 pending_t *pending_new(const struct pending_options *options);
@@ -147,6 +102,7 @@ struct pending_poll {
     bool left;     /* the request left */
     bool answered; /* a whole answer came */
     bool sense;    /* the answer said something: pending, a code of the table */
+    bool alone;    /* ask for it alone until an answer says something */
     bool block;    /* the account waits for wait_ms; this poll is not held against the task */
     int64_t wait_ms;
     enum budget_sign sign;
@@ -164,6 +120,7 @@ void pending_polled(pending_t *self, struct pending_task *task, const struct pen
 enum pending_due_kind {
     PENDING_NOTHING, /* no task is due */
     PENDING_WAITS,   /* its due was moved (a poll was queued, a lease taken back): look again */
+    PENDING_LATE,    /* *task's callback is late and there is nothing to poll: said once */
     PENDING_EXPIRE,  /* *task must end: its deadline is over */
     PENDING_UNSURE   /* the lease of *task's started submission is over: pending_submit_unsure */
 };
@@ -176,6 +133,11 @@ enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
  * lease it to poller. NULL: nothing to do now. */
 struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t lease,
                                    int64_t now_ms);
+
+/* Take one more task into the request that lead, just leased, is asked for in. It costs no debit of
+ * its own. NULL: there is none, or the request is full, or lead is asked for alone. */
+struct pending_task *pending_lease_with(pending_t *self, struct pending_task *lead, uint64_t lease,
+                                        int64_t now_ms);
 
 /* A lease did not reach its poller, or the poller is gone: queue its tasks again. */
 void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms);

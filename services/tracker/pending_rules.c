@@ -29,6 +29,26 @@ static bool pending_has_place(const struct pending_task *task)
     return task->placed || (profile->id_may_be_url && strstr(task->provider_id, "://"));
 }
 
+bool pending_mute(const struct pending_task *task)
+{
+    const struct ald_profile *profile = task->account->profile;
+    return !profile->poll_url_told && profile->poll_url[0] == '\0';
+}
+
+int64_t pending_idle_ms(const struct pending_task *task, int64_t at_ms, int64_t now_ms)
+{
+    const struct ald_profile *profile = task->account->profile;
+    const int64_t look_ms = stale_last_look_ms(profile);
+    bool polls_left = pending_can_poll(task) && task->requests < profile->schedule.max_requests;
+    bool alert = pending_mute(task) && !task->alerted;
+    if (polls_left && look_ms < INT64_MAX && now_ms < task->made_ms + look_ms &&
+        at_ms > task->made_ms + look_ms)
+        at_ms = task->made_ms + look_ms;
+    if (now_ms < task->give_up_at_ms && ((!polls_left && !alert) || at_ms > task->give_up_at_ms))
+        at_ms = task->give_up_at_ms;
+    return task->deadline_polled ? now_ms : at_ms;
+}
+
 bool pending_can_poll(const struct pending_task *task)
 {
     int64_t gap_ms = 0;

@@ -20,4 +20,11 @@ bool pending_may_expire(const struct pending_task *task, int64_t grace_ms, int64
  * is bounded by its share. NULL: none. */
 struct pending_task *pending_next(const struct pending_account *account, int64_t now_ms);
 
+/* Has the provider nothing that could be polled? */
+bool pending_mute(const struct pending_task *task);
+
+/* When an idle task is looked at: when it is due, but before the provider forgets its answer; at
+ * its deadline; past that, when its last poll may be tried again. */
+int64_t pending_idle_ms(const struct pending_task *task, int64_t at_ms, int64_t now_ms);
+
 #endif

@@ -38,6 +38,12 @@ static struct ald_metric providers_limit = {.kind = ALD_GAUGE,
                                             .help = "Most requests of that budget.",
                                             .label = {"provider"}};
 
+static struct ald_metric providers_stale = {
+    .kind = ALD_GAUGE_MS,
+    .name = "aldaba_provider_stale_after_seconds",
+    .help = "How late a callback is when its task is polled, of tasks made now.",
+    .label = {"provider"}};
+
 static void providers_view(const struct pending_account *account, const struct tracker_now *now,
                            zmsg_t *to)
 {
@@ -53,7 +59,13 @@ static void providers_view(const struct pending_account *account, const struct t
         .open = account->open,
         .queued = account->queued,
         .polling = account->leased - account->leased_submits,
-        .oldest_due_at_ms = due_ms >= 0 ? wall_ms + due_ms : 0};
+        .oldest_due_at_ms = due_ms >= 0 ? wall_ms + due_ms : 0,
+        .late = account->late,
+        .stale_after_ms = stale_after_ms(&account->stale, account->profile),
+        .stale_auto = account->profile->stale.learned,
+        .callbacks = account->stale.total,
+        .callback_p50_ms = stale_share_ms(&account->stale, 50),
+        .callback_p95_ms = stale_share_ms(&account->stale, STALE_SHARE)};
     ald_text_cut(view.provider, sizeof view.provider, ald_span_str(account->profile->name));
     ald_text_cut(view.breaker, sizeof view.breaker,
                  ald_span_str(budget_breaker_name(budget->breaker)));
@@ -143,7 +155,7 @@ void providers_measure(struct tracker *self)
 {
     struct ald_metric *const all[] = {&providers_paused, &providers_breaker, &providers_blocked,
                                       &providers_queued, &providers_polling, &providers_used,
-                                      &providers_limit};
+                                      &providers_limit,  &providers_stale};
     for (size_t i = 0; i < ALD_COUNT(all); i++)
         ald_metric_register(all[i]);
     if (!self->open)
@@ -158,6 +170,8 @@ void providers_measure(struct tracker *self)
         ald_metric_set(ald_metrics_get("aldaba_provider_breaker", name), (int64_t)budget->breaker);
         ald_metric_set(ald_metrics_get("aldaba_provider_blocked_seconds", name),
                        blocked_ms > 0 ? blocked_ms : 0);
+        ald_metric_set(ald_metrics_get("aldaba_provider_stale_after_seconds", name),
+                       stale_after_ms(&account->stale, account->profile));
         ald_metric_set(ald_metrics_get("aldaba_provider_queued", name), (int64_t)account->queued);
         ald_metric_set(ald_metrics_get("aldaba_provider_polling", name), (int64_t)account->leased);
         providers_measure_budget(budget, name, now_ms);

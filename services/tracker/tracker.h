@@ -65,6 +65,7 @@ struct tracker {
     int64_t busy_ms;      /* monotonic: rows were last written */
     int64_t seen_rows;    /* arrivals and notes as of the last tick */
     int64_t kept_arrival; /* senders on disk are as of this arrival */
+    bool learned;         /* callbacks taught what is not on disk (stale.h) */
     uint64_t orphans;     /* open tasks whose profile is not loaded */
     uint64_t lowest_orphan;
     bool open;  /* the store is, and everything is read back */

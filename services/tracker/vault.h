@@ -98,6 +98,7 @@ struct vault_end {
     char digest[65];
     char provider_id[ALD_PROVIDER_ID_MAX];
     uint64_t seq;
+    bool called; /* by a callback */
 };
 
 /* Open or create <data>/tracker.db, recover, and read the counters. */

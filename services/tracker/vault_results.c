@@ -53,7 +53,7 @@ bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vaul
     if (seq == 0)
         return false;
     ald_stmt_t *stmt = vault_prepare(
-        self, "SELECT r.state, r.digest, t.provider_id FROM results r LEFT JOIN tasks t"
+        self, "SELECT r.state, r.digest, t.provider_id, r.arrival FROM results r LEFT JOIN tasks t"
               " ON t.id = r.task WHERE r.seq = ?1");
     if (!stmt)
         return false;
@@ -64,6 +64,7 @@ bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vaul
         out->state = (enum ald_state)ald_stmt_i64(stmt, 0);
         ald_text_cut(out->digest, sizeof out->digest, ald_stmt_text(stmt, 1));
         ald_text_cut(out->provider_id, sizeof out->provider_id, ald_stmt_text(stmt, 2));
+        out->called = ald_stmt_i64(stmt, 3) != 0;
     }
     ald_stmt_reset(stmt);
     return found;

@@ -32,7 +32,7 @@ moods of polls (--moods, or moods=a,b,... in a submission: one a poll, then the 
 {words(MOODS)}
 
 more in a submission: answer=TEXT, solve=SECONDS, late=SECONDS, times=N,
-method_of_pingback=get|post.
+keep=SECONDS (then the task is forgotten), method_of_pingback=get|post.
 
 control:
   GET  /_sandbox/stats    what happened, in numbers; callbacks.to_come 0 = at rest

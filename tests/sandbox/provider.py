@@ -46,6 +46,11 @@ class Task:
         stays = self.moods[0].endswith("*")
         return self.moods[0][:-1] if stays else self.moods.pop(0)
 
+    def forgotten(self):
+        """Is it older than `keep` seconds, if the submission said how long it is kept?"""
+        keep_s = self.number("keep", 0)
+        return keep_s > 0 and time.time() * 1000 - self.created_ms > keep_s * 1000
+
     def number(self, name, otherwise):
         """A number among the parameters of the submission."""
         try:
@@ -174,7 +179,7 @@ class Provider:
         if not task_id.isdigit():
             return False, "ERROR_WRONG_ID_FORMAT"
         task = self.tasks.get(task_id)
-        if task is None or task.fate == "lost":
+        if task is None or task.fate == "lost" or task.forgotten():
             return False, "ERROR_WRONG_CAPTCHA_ID"
         if task.fate == "never" or asyncio.get_running_loop().time() < task.ready_at:
             return False, "CAPCHA_NOT_READY"

@@ -61,6 +61,12 @@ static void test_defaults(void **state)
     assert_int_equal(p.source_ip_count, 0);
     assert_int_equal(p.max_body, 4 << 20);
     assert_int_equal(p.stale_after_ms, 45000);
+    assert_false(p.stale.learned);
+    p = profile_of("callback: {stale_after: auto, stale_auto: {start: 30s, ceiling: 2m}}");
+    assert_true(p.stale.learned);
+    assert_int_equal(p.stale_after_ms, 30000);
+    assert_int_equal(p.stale.floor_ms, 1000);
+    assert_int_equal(p.stale.ceiling_ms, 120000);
     assert_int_equal(p.parked_for_ms, 86400000);
     assert_int_equal(p.provider_retries_ms, INT64_C(7) * 86400000);
     assert_int_equal(p.plus, 's');
@@ -117,6 +123,15 @@ static const struct load_case load_cases[] = {
     {HEAD "poll: {request: {url: \"http://h\"}, schedule: {every: 2m, give_up_after: 10s}}}",
      "p.yaml:1:1: p: first_after and stale_after must be shorter than give_up_after.\n"
      "p.yaml:1:1: p: every must not be longer than max_every.\n"},
+    {HEAD POLL ", callback: {stale_after: atuo}}",
+     "p.yaml:1:106: callback.stale_after is \"atuo\"; it must be a time with its unit, such as "
+     "250ms, 30s, 5m, 24h or 30d.\n"},
+    {HEAD POLL ", callback: {stale_after: auto, stale_auto: {start: 10m, floor: 3m, ceiling: 2m}}}",
+     "p.yaml:1:1: p: first_after and stale_after must be shorter than give_up_after.\n"
+     "p.yaml:1:1: p: stale_auto.floor must not be longer than its ceiling.\n"},
+    {HEAD POLL ", callback: {parked_for: auto}}",
+     "p.yaml:1:106: callback.parked_for is \"auto\"; it must be a time with its unit, such as "
+     "250ms, 30s, 5m, 24h or 30d.\n"},
     {"[p]", "p.yaml:1:1: providers must hold profiles by their names.\n"},
 };
 
@@ -179,7 +194,7 @@ static void test_print_reads_back(void **state)
     (void)state;
     static const char text[] = "p: {secrets: {key: {env: ALD_TEST_KEY}}, family: inphp, " POLL
                                ", callback: {trust: id, auth: {source_ips: [10.0.0.0/8]}}}\n"
-                               "q: {family: inphp, poll: none}";
+                               "q: {family: inphp, poll: none, callback: {stale_after: auto}}";
     struct ald_errors errors;
     struct ald_buf said;
     ald_yaml_t *yaml = NULL;
@@ -197,6 +212,7 @@ static void test_print_reads_back(void **state)
                  {"providers.p.poll.schedule.every", "5s"},
                  {"providers.p.callback.trust", "id"},
                  {"providers.p.callback.stale_after", "45s"},
+                 {"providers.q.callback.stale_after", "auto"},
                  {"providers.q.poll", "none"},
                  {"providers.q.secrets.key", ""}};
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {

@@ -301,6 +301,55 @@ static void test_a_poll_that_was_not_begun(void **state)
     assert_int_equal(outcome.lease, 7);
 }
 
+/* One answer, two tasks: what is told apart, and what the evidence of neither may hold. */
+static void test_an_answer_for_several(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *body, *then[2], *evidence[2];
+        bool answered, alone;
+    } cases[] = {
+        {"two parts",
+         "{\"status\":1,\"request\":\"A|CAPCHA_NOT_READY\"}",
+         {"done", "code"},
+         {"A", "CAPCHA_NOT_READY"},
+         true,
+         false},
+        {"three parts",
+         "{\"status\":1,\"request\":\"A|B|C\"}",
+         {"unknown", "unknown"},
+         {"", ""},
+         true,
+         true},
+        {"HTML", "<html>", {"unknown", "unknown"}, {"<html>", "<html>"}, true, false},
+        {"half of it", "A|B", {"unknown", "unknown"}, {"A|B", "A|B"}, false, false},
+        {"a key echoed",
+         "{\"status\":1,\"request\":\"x0123456789abcdef|B\"}",
+         {"done", "done"},
+         {"x****************", "B"},
+         true,
+         false},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct verdict_room room;
+        struct fetch_answer answer = whole(200, cases[i].body);
+        answer.answered = cases[i].answered;
+        answer.error = cases[i].answered ? "" : "cut off";
+        verdict_room_init(&room);
+        verdict_read_batch(&PROFILE, &answer, &room, 2);
+        for (size_t k = 0; k < 2; k++) {
+            struct msg_outcome outcome = {0};
+            verdict_make_part(&PROFILE, &answer, &room, k, &outcome);
+            assert_string_equal(outcome.then, cases[i].then[k]);
+            assert_int_equal(outcome.alone, cases[i].alone);
+            assert_int_equal(outcome.answered, cases[i].answered);
+            assert_true(outcome.left);
+            assert_true(ald_span_eq_str(outcome.evidence, cases[i].evidence[k]));
+        }
+        verdict_room_free(&room);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_the_key_is_blotted_out),
         cmocka_unit_test(test_a_code_is_always_text),
         cmocka_unit_test(test_a_poll_that_was_not_begun),
+        cmocka_unit_test(test_an_answer_for_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

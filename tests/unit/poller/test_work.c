@@ -178,6 +178,51 @@ static void test_many(void **state)
     work_destroy(&work);
 }
 
+/* Leases of one batch go together, and with nobody else's. */
+static void test_a_batch_is_gathered(void **state)
+{
+    (void)state;
+    static const uint64_t batches[] = {0, 7, 7, 7, 9, 0, 0};
+    static const size_t most = 2, want[] = {1, 2, 1, 1, 1, 1};
+    work_t *work = work_new(8);
+    for (uint64_t i = 0; i < ALD_COUNT(batches); i++) {
+        struct msg_lease lease = lease_of(i + 1, 1000);
+        lease.batch = batches[i];
+        assert_int_equal(work_add(work, &lease, 0), ALD_OK);
+    }
+    for (size_t i = 0; i < ALD_COUNT(want); i++) {
+        struct work_item *item = NULL;
+        assert_int_equal(work_begin(work, 1, &item), ALD_OK);
+        assert_int_equal(work_gather(work, item, most), want[i]);
+        while (item) {
+            struct work_item *next = item->with;
+            work_end(work, &item);
+            item = next;
+        }
+    }
+    assert_int_equal(work_queued(work), 0);
+    assert_int_equal(work_credit(work), 8);
+    work_destroy(&work);
+}
+
+/* Another run of the tracker may use a number again. */
+static void test_a_batch_is_of_one_run(void **state)
+{
+    (void)state;
+    work_t *work = work_new(4);
+    struct msg_lease lease = lease_of(1, 1000);
+    lease.batch = 1;
+    assert_int_equal(work_add(work, &lease, 0), ALD_OK);
+    work_new_run(work);
+    lease.lease = 2;
+    assert_int_equal(work_add(work, &lease, 0), ALD_OK);
+    struct work_item *item = NULL;
+    assert_int_equal(work_begin(work, 1, &item), ALD_OK);
+    assert_int_equal(work_gather(work, item, 64), 1);
+    work_end(work, &item);
+    work_destroy(&work);
+}
+
 /* What is to be submitted is copied, bounded in all, and gone with its lease. */
 static void test_submissions(void **state)
 {
@@ -224,6 +269,8 @@ int main(void)
         cmocka_unit_test(test_credit),
         cmocka_unit_test(test_queued_leases_are_taken_back_in_order),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_a_batch_is_gathered),
+        cmocka_unit_test(test_a_batch_is_of_one_run),
         cmocka_unit_test(test_submissions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,140 @@
+#include "services/poller/poller_inside.h"
+
+#include "common/base/clock.h"
+#include "common/config/params.h"
+#include "services/poller/call.h"
+#include "services/poller/submit.h"
+
+/* The least of what profile, poller and lease allow. */
+static int64_t poller_timeout(const poller_t *self, const struct ald_profile *profile,
+                              int64_t rest_ms)
+{
+    int64_t least = profile->poll_timeout_ms;
+    if (self->settings->poller.timeout_ms < least)
+        least = self->settings->poller.timeout_ms;
+    return rest_ms < least ? rest_ms : least;
+}
+
+static const char *poller_why(enum ald_rc rc)
+{
+    if (rc == ALD_MISSING)
+        return "the profile has no poll, or what it needs for one is absent";
+    if (rc == ALD_INVALID)
+        return "the poll request can't be made of what the provider gave";
+    return "the poll request is too long";
+}
+
+/* What ${id} stands for: the item's, or those of all that are asked for with it. */
+static const char *poller_ids(poller_t *self, const struct work_item *item)
+{
+    if (!item->with)
+        return item->lease.provider_id;
+    ald_buf_reset(&self->ids);
+    for (const struct work_item *one = item; one; one = one->with) {
+        if (one != item)
+            ald_buf_put_byte(&self->ids, ALD_BATCH_COMMA);
+        ald_buf_put_str(&self->ids, one->lease.provider_id);
+    }
+    ALD_ASSERT(ald_buf_ok(&self->ids));
+    return ald_buf_str(&self->ids);
+}
+
+/* Send a request that is filled in. NULL: under way; else why it can't be. */
+static const char *poller_send(poller_t *self, const struct ald_profile *profile,
+                               struct ald_request *ask, struct work_item *item, int64_t now_ms)
+{
+    const struct fetch_request request = {
+        .url = ald_buf_str(&ask->url),
+        .method = ask->method,
+        .headers = ald_buf_str(&ask->headers),
+        .type = ask->content_type,
+        .post = ald_buf_span(&ask->body),
+        .timeout_ms = poller_timeout(self, profile, item->until_ms - now_ms),
+        .max_bytes = profile->poll_max_bytes < self->settings->poller.max_answer_bytes
+                         ? profile->poll_max_bytes
+                         : self->settings->poller.max_answer_bytes,
+        .once = item->submit != NULL,
+        .done = poller_on_answer,
+        .arg = item,
+    };
+    item->owner = self;
+    enum ald_rc rc = fetch_start(self->fetch, &request);
+    return rc == ALD_OK ? NULL : "libcurl refused the request";
+}
+
+/* The tracker is asked first: what may have been sent must be on disk before it is. */
+static const char *poller_ask_start(poller_t *self, struct work_item *item, int64_t now_ms)
+{
+    struct msg_started started = {
+        .lease = item->lease.lease, .task = item->lease.task, .attempt = item->submit->attempt};
+    item->owner = self;
+    item->submit->asked_ms = now_ms;
+    return jobs_start(self->jobs, &started, item) ? NULL : "the tracker can't be asked";
+}
+
+static void poller_submit(poller_t *self, struct work_item *item, int64_t now_ms)
+{
+    const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
+    struct msg_outcome outcome;
+    const char *error = submit_request(profile, item->submit, &self->submission);
+    /* Before the tracker takes it for lost. */
+    item->until_ms = now_ms + item->lease.lease_ms - item->lease.lease_ms / 10;
+    if (!error)
+        error = poller_send(self, profile, &self->submission, item, now_ms);
+    ald_request_free(&self->submission); /* it may be large */
+    if (!error)
+        return;
+    submit_refused(error, &outcome);
+    outcome.attempt = item->submit->attempt;
+    poller_report(self, &item->lease, &outcome);
+    work_end(self->work, &item);
+}
+
+/* Whoever was stopped in between may come too late: the tracker takes it for lost, makes it
+ * uncertain, and a person may have done something about it. */
+void poller_on_started(void *arg, void *tag, bool go)
+{
+    poller_t *self = arg;
+    struct work_item *item = tag;
+    int64_t now_ms = ald_clock_now().mono_ms;
+    if (!go)
+        work_end(self->work, &item);
+    else if (self->draining)
+        poller_hand_back(self, item, "handed back: the poller stops");
+    else if (now_ms - item->submit->asked_ms >= item->lease.lease_ms / 2)
+        poller_hand_back(self, item, "the right to send came too late");
+    else
+        poller_submit(self, item, now_ms);
+    poller_begin_some(self);
+}
+
+const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
+{
+    if (!item->profiles) /* an answer is read by the rules that its question was made by */
+        item->profiles = ald_profiles_share(self->profiles);
+    const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
+    if (!profile)
+        return "this poller has no profile of that name";
+    if (item->submit)
+        return poller_ask_start(self, item, now_ms);
+    if (item->lease.call) {
+        const char *error = call_request(profile, item, &self->request);
+        return error ? error : poller_send(self, profile, &self->request, item, now_ms);
+    }
+    struct ald_params params;
+    ald_params_init(&params, ald_span_str(item->params ? item->params : ""));
+    const struct ald_request_in in = {
+        .stage = item->fetching ? ALD_STAGE_FETCH : ALD_STAGE_POLL,
+        .id = poller_ids(self, item),
+        .several = item->with != NULL,
+        .poll_url = item->poll_url,
+        .result_url = item->result_url,
+        .param = ald_params_text,
+        .arg = &params,
+    };
+    enum ald_rc rc = ald_profile_request(profile, &in, &self->request);
+    ald_params_free(&params);
+    if (rc != ALD_OK)
+        return poller_why(rc);
+    return poller_send(self, profile, &self->request, item, now_ms);
+}

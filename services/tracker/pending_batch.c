@@ -1,0 +1,71 @@
+#include "services/tracker/pending_batch.h"
+
+#include <stdlib.h>
+
+#include "common/config/batch.h"
+
+static bool pending_batch_takes(const struct pending_task *task)
+{
+    return !task->submit && !task->alone &&
+           ald_batch_takes(task->account->profile, task->provider_id);
+}
+
+void pending_batch_begin(struct pending_task *lead)
+{
+    if (!pending_batch_takes(lead))
+        return;
+    lead->batch = malloc(sizeof *lead->batch);
+    ALD_ASSERT(lead->batch);
+    *lead->batch = (struct pending_batch){.lead = lead->lease, .use = lead->use, .open = 1};
+}
+
+struct pending_task *pending_batch_next(const struct pending_task *lead)
+{
+    const struct pending_account *account = lead->account;
+    if (!lead->batch || lead->batch->open >= account->profile->batch.max)
+        return NULL;
+    for (unsigned use = 0; use < BUDGET_USES; use++) {
+        struct pending_task *first = account->queue[use].first;
+        if (first && pending_batch_takes(first))
+            return first;
+    }
+    return NULL;
+}
+
+void pending_batch_join(struct pending_task *lead, struct pending_task *task)
+{
+    task->batch = lead->batch;
+    task->batch->open++;
+}
+
+void pending_batch_told(struct pending_task *task, enum budget_sign sign, int64_t now_ms)
+{
+    struct budget *budget = &task->account->budget;
+    struct pending_batch *batch = task->batch;
+    if (!batch) {
+        (void)budget_told(budget, task->lease, sign, now_ms);
+        return;
+    }
+    /* That nothing is known of the provider is sure only when the last one says so. */
+    bool said = sign != BUDGET_NOTHING || batch->open == 1;
+    if (!said || (batch->told && sign != BUDGET_SANE))
+        return;
+    batch->told = true;
+    (void)budget_told(budget, batch->lead, sign, now_ms);
+}
+
+void pending_batch_leave(struct pending_task *task, bool left, int64_t now_ms)
+{
+    struct budget *budget = &task->account->budget;
+    struct pending_batch *batch = task->batch;
+    task->batch = NULL;
+    if (!batch) {
+        budget_settle(budget, task->use, left, now_ms);
+        return;
+    }
+    batch->left = batch->left || left;
+    if (--batch->open > 0)
+        return;
+    budget_settle(budget, batch->use, batch->left, now_ms);
+    free(batch);
+}

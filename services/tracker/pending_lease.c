@@ -1,0 +1,79 @@
+#include "services/tracker/pending_inside.h"
+
+#include "services/tracker/pending_batch.h"
+#include "services/tracker/pending_rules.h"
+
+static void pending_lease_task(pending_t *self, struct pending_task *task, uint64_t poller,
+                               uint64_t lease, int64_t now_ms)
+{
+    pending_dequeue(self, task);
+    pending_phase_set(self, task, PENDING_LEASED);
+    task->lease = lease;
+    task->poller = poller;
+    task->polled_at_ms = now_ms;
+    task->account->leased++;
+    pending_due_at(self, task, now_ms + self->options.lease_ms);
+}
+
+struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t lease, int64_t now_ms)
+{
+    for (size_t i = 0; i < self->account_count; i++) {
+        size_t at = (self->account_turn + i) % self->account_count;
+        struct pending_account *account = self->accounts[at];
+        struct pending_task *task = account->queued > 0 ? pending_next(account, now_ms) : NULL;
+        if (!task)
+            continue;
+        self->account_turn = at + 1;
+        account->submitted = task->use == BUDGET_SUBMIT;
+        pending_lease_task(self, task, poller, lease, now_ms);
+        budget_take(&account->budget, task->use, lease, now_ms);
+        pending_batch_begin(task);
+        return task;
+    }
+    return NULL;
+}
+
+struct pending_task *pending_lease_with(pending_t *self, struct pending_task *lead, uint64_t lease,
+                                        int64_t now_ms)
+{
+    struct pending_task *task = pending_batch_next(lead);
+    if (!task)
+        return NULL;
+    pending_lease_task(self, task, lead->poller, lease, now_ms);
+    pending_batch_join(lead, task);
+    return task;
+}
+
+void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms)
+{
+    if (task->phase != PENDING_LEASED)
+        return;
+    if (task->submit && task->submit->stage != SUBMISSION_WAITING) {
+        pending_due_at(self, task, now_ms); /* it may have been sent: see pending_submit_due */
+        return;
+    }
+    pending_batch_told(task, BUDGET_NOTHING, now_ms);
+    pending_unlease(self, task, !task->submit, now_ms); /* what was not started never left */
+    pending_enqueue(self, task, task->use, now_ms);
+}
+
+struct pending_gone {
+    pending_t *pending;
+    uint64_t poller;
+    int64_t now_ms;
+};
+
+static void pending_gone_each(void *context, void *item)
+{
+    const struct pending_gone *gone = context;
+    struct pending_task *task = item;
+    if (task->phase == PENDING_LEASED && task->poller == gone->poller)
+        pending_return(gone->pending, task, gone->now_ms); /* changes the task, not the table */
+}
+
+void pending_poller_gone(pending_t *self, uint64_t poller, int64_t now_ms)
+{
+    struct pending_gone gone = {.pending = self, .poller = poller, .now_ms = now_ms};
+    if (self->phase_count[PENDING_LEASED] > 0)
+        shards_each(self->by_id, pending_gone_each, &gone);
+}

@@ -1,0 +1,75 @@
+/* pending_task.h - an open task and its account as pending.h holds them: plain values to be read.
+ * Only pending.h changes them. One thread.
+ */
+#ifndef ALD_TRACKER_PENDING_TASK_H
+#define ALD_TRACKER_PENDING_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/heap.h"
+#include "common/config/profile.h"
+#include "services/tracker/budget.h"
+#include "services/tracker/stale.h"
+#include "services/tracker/submission.h"
+
+enum pending_phase { PENDING_IDLE, PENDING_QUEUED, PENDING_LEASED };
+
+/* Oldest first. */
+struct pending_queue {
+    struct pending_task *first, *last;
+};
+
+struct pending_batch; /* pending_batch.h */
+
+/* What all tasks of one provider account share. */
+struct pending_account {
+    const struct ald_profile *profile;
+    struct budget budget;
+    struct stale stale; /* changed by who hears the callbacks */
+    uint64_t open;      /* tasks here */
+    uint64_t queued;
+    uint64_t leased;
+    uint64_t leased_submits; /* of those, submissions */
+    uint64_t late;           /* tasks that were said to be (PENDING_LATE) */
+    bool seen;               /* it has had a task in this run */
+    bool submitted;          /* the last lease was a submission's */
+    struct pending_queue queue[BUDGET_USES];
+};
+
+/* Readable by the tracker's other parts. */
+struct pending_task {
+    struct ald_heap_node due; /* first: found from the heap's node */
+    uint64_t id;
+    struct pending_account *account;
+    char *ref;               /* "provider/provider_id" */
+    const char *provider_id; /* in ref; "" = not known yet */
+    int64_t made_ms;         /* service times */
+    int64_t stale_at_ms;
+    int64_t give_up_at_ms;
+    int64_t hinted_at_ms; /* last hint that was heeded */
+    enum pending_phase phase;
+    uint64_t lease;    /* while leased */
+    uint64_t reported; /* lease of the last poll that was counted */
+    uint64_t poller;
+    uint32_t polls;      /* that left for the provider */
+    uint32_t requests;   /* of those, the ones that count in max_requests */
+    uint32_t failures;   /* polls in a row that said nothing */
+    uint32_t arrivals;   /* callbacks kept */
+    enum budget_use use; /* the queue it is in, or its lease counts in */
+    int64_t queued_at_ms;
+    int64_t polled_at_ms;             /* the last lease */
+    int64_t ordinary_at_ms;           /* when it is due without its hint */
+    bool hinted;                      /* the poll that is queued or leased was asked for */
+    bool placed;                      /* the provider said where it is polled */
+    bool deadline_polled;             /* a poll was answered after give_up_at */
+    bool alerted;                     /* its callback is late and it can't be asked for; said */
+    bool alone;                       /* asked for with others, it could not be told from them */
+    struct pending_batch *batch;      /* that its lease is one of; NULL: its own debit */
+    struct submission *submit;        /* it is to be submitted (pending_submit.h); else NULL */
+    struct pending_task *prev, *next; /* in the account's queue */
+    struct pending_task *older, *younger; /* of all, by id */
+};
+
+#endif

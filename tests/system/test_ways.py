@@ -1,0 +1,176 @@
+"""When a task is polled, and what happens when it can't be: times learned from callbacks, providers
+that forget, providers that have nothing to poll."""
+import pytest
+from support.house import House
+from support.ledger import Ledger, settle
+from support.until import passes, stays, until
+
+SOON_S = 15
+LEARNS = {"callback": {"stale_after": "auto",
+                       "stale_auto": {"start": "20s", "floor": "300ms", "ceiling": "25s"}},
+          "poll": {"schedule": {"give_up_after": "120s"}}}
+
+
+def view(house, name="sandbox"):
+    (one,) = house.get("/v1/providers", name=name)["providers"]
+    return one
+
+
+def call_all(house, count, **params):
+    """Tasks whose callbacks come, each after its registration."""
+    ledger = Ledger()
+    for provider_id in house.submit(count, **params):
+        ledger.registered(provider_id, house.register(provider_id)["id"])
+    return ledger
+
+
+# ---- stale_after: auto ----
+
+
+def test_the_first_poll_is_learned():
+    """Callbacks that come within a second teach that two seconds are late, also after a
+    stop; and a task whose callback never comes is asked for then."""
+    with House(profile=LEARNS) as house:
+        house.start()
+        before = view(house)
+        assert (before["stale_auto"], before["stale_after_ms"], before["callbacks"]) == \
+            (True, 20000, 0)
+        ledger = call_all(house, 40, fate="ok", solve=0.7)
+        settle(house, ledger).demand()
+        after = view(house)
+        assert after["callbacks"] == 40
+        assert 300 <= after["callback_p50_ms"] <= after["callback_p95_ms"] < 3000
+        assert after["callback_p95_ms"] < after["stale_after_ms"] < 4000
+        assert "auto from 40" in house.aldaba("provider", "status", "sandbox").stdout
+        house.tracker.stop()
+        house.tracker.start()
+        house.until_serving()
+        assert view(house) == after
+        (slow,) = house.submit(1, fate="drop", solve=0, answer="polled")
+        task = house.register(slow)
+        event = house.ended(task["id"], 8)
+        assert (event["result"], event["source"]) == ("polled", "poll")
+
+
+def test_what_was_learned_outlives_a_kill():
+    with House(profile=LEARNS) as house:
+        house.start()
+        settle(house, call_all(house, 25, fate="ok", solve=0.3)).demand()
+        passes(3)  # it is written down within a second
+        house.tracker.kill9()
+        house.tracker.start()
+        house.until_serving()
+        assert view(house)["callbacks"] == 25
+
+
+def test_a_said_time_stays():
+    with House() as house:
+        house.start()
+        settle(house, call_all(house, 25, fate="ok", solve=0.3)).demand()
+        seen = view(house)
+        assert (seen["stale_auto"], seen["stale_after_ms"], seen["callbacks"]) == (False, 1000, 25)
+
+
+# ---- a provider that forgets ----
+
+
+def forgets(ttl, **callback):
+    return {"callback": {"stale_after": "60s", **callback},
+            "codes": {"_default": {"class": "unknown"},
+                      "CAPCHA_NOT_READY": {"class": "pending"},
+                      "ERROR_WRONG_CAPTCHA_ID": {"class": "lost", "grace": "1s"}},
+            "poll": {"result_ttl": ttl,
+                     "schedule": {"every": "200ms", "max_every": "2s", "give_up_after": "120s"}}}
+
+
+def described(port, more):
+    """in.php by rules, so that the code table is the test's."""
+    return {
+        "secrets": {"key": {"env": "ALDABA_SANDBOX_KEY"}},
+        "codes": more["codes"],
+        "poll": {
+            "request": {"method": "GET", "url": f"http://127.0.0.1:{port}/res.php"},
+            "params": {"key": "${secret.key}", "action": "get", "json": "1", "id": "${id}"},
+            "rules": [
+                {"when": [{"json": "/status", "eq": 1}], "then": "done", "result": {"json": "/request"}},
+                {"when": [{"json": "/status", "eq": 0}], "then": "code", "code": {"json": "/request"}}],
+            **more["poll"]},
+        "callback": {"id": {"value": "id"}, "trust": "id", "rules": [
+            {"when": [{"value": "code", "is": "nonempty"}], "then": "done",
+             "result": {"value": "code"}}], **more["callback"]},
+    }
+
+
+@pytest.fixture
+def forgetful():
+    with House() as house:
+        house.start_sandbox()
+        house.settings = {"providers": {
+            "forgets": described(house.provider.port, forgets("6s"))}}
+        house.write_settings()
+        yield house.start_daemons()
+
+
+def test_a_result_is_asked_for_before_it_is_forgotten(forgetful):
+    """A callback counts as late after a minute, and the provider keeps answers for six seconds."""
+    (kept,) = forgetful.submit(1, fate="drop", solve=0, answer="kept", keep=6)
+    task = forgetful.register(kept, provider="forgets")
+    assert view(forgetful, "forgets")["stale_after_ms"] == 5400
+    event = forgetful.ended(task["id"], 12)
+    assert (event["state"], event["result"], event["source"]) == ("done", "kept", "poll")
+
+
+def test_what_was_forgotten_is_lost(forgetful):
+    """Nobody could ask in time: the end is `lost`, with the provider's word, and not `expired`."""
+    house = forgetful
+    house.aldaba("provider", "pause", "forgets")
+    (gone,) = house.submit(1, fate="drop", solve=0, answer="gone", keep=6)
+    task = house.register(gone, provider="forgets")
+    stays(lambda: not house.events(), 7, "it ended while it was paused")
+    house.aldaba("provider", "resume", "forgets")
+    event = house.ended(task["id"], SOON_S)
+    assert (event["state"], event["code"]) == ("lost", "ERROR_WRONG_CAPTCHA_ID")
+    assert house.audit()["balanced"]
+
+
+# ---- a provider that has nothing to poll ----
+
+
+def mute(on_stale):
+    return {"poll": "none", "recover": {"on_stale": on_stale},
+            "codes": {"_default": {"class": "unknown"}},
+            "callback": {"id": {"value": "id"}, "auth": {"url_token": "path"}, "trust": "token",
+                         "stale_after": "1s",
+                         "rules": [{"when": [{"value": "code", "is": "nonempty"}], "then": "done",
+                                    "result": {"value": "code"}}]}}
+
+
+@pytest.mark.parametrize("on_stale", ["alert", "resubmit"])
+def test_nothing_to_poll(on_stale):
+    """Somebody is told at once and once, also over a restart; the task waits for its callback, and
+    one whose callback never comes expires at its deadline."""
+    with House() as house:
+        house.start_sandbox()
+        house.settings = {"providers": {"mute": mute(on_stale)}}
+        house.write_settings()
+        house.start_daemons()
+        task = house.reserve(provider="mute")
+        never = house.reserve(provider="mute", give_up_after="12s")
+        until(lambda: view(house, "mute")["late"] == 2, SOON_S, lambda: view(house, "mute"))
+        notes = [entry for entry in house.task(task["id"])["timeline"]
+                 if entry["what"] == "late"]
+        assert len(notes) == 1
+        assert [value for key, value in house.metrics().items()
+                if key.startswith("aldaba_tasks_late_total{") and 'provider="mute"' in key] == [2]
+        assert sum("ev=task.late" in line for line in house.tracker.lines()) == 2
+        passes(2)
+        house.tracker.restart()
+        house.until_serving()
+        assert view(house, "mute")["late"] == 2
+        stays(lambda: sum("ev=task.late" in line for line in house.tracker.lines()) <= 2, 2,
+              "it was said again")
+        path = "/cb/" + task["callback_url"].split("/cb/")[1]
+        assert house.public.get(path, id="d1", code="at last").status == 200
+        assert house.ended(task["id"], SOON_S)["result"] == "at last"
+        assert house.ended(never["id"], 20)["state"] == "expired"
+        assert view(house, "mute")["late"] == 0
