@@ -133,6 +133,8 @@ static const struct ald_field lease_fields[] = {
     U64(msg_lease, batch, OPTIONAL),
     BOOL(msg_lease, call, OPTIONAL),
     TEXT(msg_lease, path, OPTIONAL),
+    BOOL(msg_lease, push, OPTIONAL),
+    SPAN(msg_lease, body, FIELD_SUBMISSION_MAX, OPTIONAL),
 };
 const struct ald_schema MSG_LEASE = SCHEMA("lease", 1, msg_lease, lease_fields);
 
@@ -183,6 +185,7 @@ static const struct ald_field outcome_fields[] = {
     TEXT(msg_outcome, detail, OPTIONAL),
     BOOL(msg_outcome, call, OPTIONAL),
     BOOL(msg_outcome, alone, OPTIONAL),
+    BOOL(msg_outcome, push, OPTIONAL),
 };
 const struct ald_schema MSG_OUTCOME = SCHEMA("outcome", 1, msg_outcome, outcome_fields);
 

@@ -23,6 +23,8 @@ static const struct ald_field register_fields[] = {
     TEXT(msg_register, ticket, OPTIONAL),
     I64(msg_register, submit_within_ms, OPTIONAL),
     I64(msg_register, valid_until_ms, OPTIONAL),
+    TEXT(msg_register, pingback, OPTIONAL),
+    BOOL(msg_register, pingback_json, OPTIONAL),
 };
 const struct ald_schema MSG_REGISTER = SCHEMA("register", 1, msg_register, register_fields);
 

@@ -40,6 +40,8 @@ struct msg_lease {
     /* No poll, but a request of a client's that the provider alone can answer, with params. */
     bool call;
     char path[ALD_WORD_MAX]; /* of a call: the last part of its address; "" = that of polls */
+    bool push;               /* no poll: a caller's pingback; body goes to poll_url */
+    struct ald_span body;    /* a form, or JSON if it begins with a brace */
 };
 
 /* In the place of a lease: the right to ask whether this task may be submitted. */
@@ -93,6 +95,7 @@ struct msg_outcome {
     char detail[ALD_TEXT_MAX];             /* what the provider says beside the code */
     bool call;  /* of a call: result is the provider's answer as it came */
     bool alone; /* asked for with others, it could not be told from them: ask for it alone */
+    bool push;  /* of a pingback */
 };
 
 extern const struct ald_schema MSG_READY;   /* ready */

@@ -32,6 +32,8 @@ struct msg_register {
     char ticket[ALD_ULID_MAX];    /* names this request to withdraw it */
     int64_t submit_within_ms;     /* 0 = the profile's */
     int64_t valid_until_ms;       /* wall time: later it is not wanted any more; 0 = whenever */
+    char pingback[ALD_URL_MAX];   /* the caller's own, to be called at the end; "" = none */
+    bool pingback_json;           /* in the manner of createTask, else of in.php */
 };
 
 /* Nobody waits for the answer to this registration any more: if the provider has not been asked,

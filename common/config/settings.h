@@ -64,9 +64,10 @@ struct ald_settings {
         int64_t retry_after_ms;
     } gateway;
     struct {
-        char in_php[ALD_NAME_MAX];      /* "": there is none */
-        char create_task[ALD_NAME_MAX]; /* the same */
-        struct ald_texts keys;          /* resolved */
+        char in_php[ALD_NAME_MAX];       /* "": there is none */
+        char create_task[ALD_NAME_MAX];  /* the same */
+        struct ald_texts keys;           /* resolved */
+        struct ald_texts pingback_allow; /* addresses or CIDR blocks */
     } facade;
     struct {
         int64_t id;

@@ -96,6 +96,11 @@ static const struct ald_setting SETTINGS_ROWS[] = {
      "The provider that /createTask and /getTaskResult stand for; empty: there are no such paths."},
     {"facade.keys", ALD_SETTING_LIST, FIELD(facade.keys), "", 0, 0, ALD_SETTING_MASKED, NULL,
      "What clients of these paths may send as their key; it goes no further."},
+    {"facade.pingback_allow", ALD_SETTING_LIST, FIELD(facade.pingback_allow), "", 0, 0,
+     ALD_SETTING_BLOCKS, NULL,
+     "Addresses, or blocks of them, that a client's own pingback or callbackUrl may lead to; "
+     "others "
+     "are not called."},
     {"tracker.id", ALD_SETTING_INT, FIELD(tracker.id), "0", 0, 31, 0, NULL,
      "Number of this tracker, part of the ids of its tasks."},
     {"tracker.recover_grace", ALD_SETTING_DURATION, FIELD(tracker.recover_grace_ms), "10m", 0,

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "common/config/request.h"
 #include "services/gateway/facade_call.h"
 #include "services/gateway/facade_say.h"
 
@@ -163,6 +164,20 @@ static void facade_register_task(struct facade *self, struct msg_register *ask)
         facade_wrong(self, FACADE_LATER);
 }
 
+/* The client's own address, kept with the task. Whether it may be called is seen when it is. */
+static void facade_pingback(const struct facade *self, struct msg_register *ask)
+{
+    const char *url = self->ask.pingback;
+    if (url[0] == '\0')
+        return;
+    bool may = self->call->api->settings->facade.pingback_allow.count > 0 && ald_url_ok(url);
+    facade_count(may ? "pingback" : "pingback_ignored");
+    if (!may)
+        return;
+    ald_text_cut(ask->pingback, sizeof ask->pingback, ald_span_str(url));
+    ask->pingback_json = self->ask.protocol == FACADE_TASKS;
+}
+
 static void facade_submit(struct facade *self)
 {
     struct ald_buf submission;
@@ -174,6 +189,7 @@ static void facade_submit(struct facade *self)
         ald_text_cut(ask.provider, sizeof ask.provider, ald_span_str(self->provider));
         ald_text_cut(ask.base, sizeof ask.base, ald_span_str(self->call->api->base));
         ald_ulid_new(ask.ticket);
+        facade_pingback(self, &ask);
         ask.valid_until_ms = ald_clock_now().wall_ms + API_WAIT_MS; /* a withdrawal may be lost */
         facade_register_task(self, &ask);
     } else {

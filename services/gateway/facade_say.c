@@ -1,79 +1,29 @@
 #include "services/gateway/facade_say.h"
 
-#include <ctype.h>
 #include <string.h>
 
-#include "common/base/text.h"
-#include "proto/words.h"
+#include "common/config/facade_word.h"
 #include "services/gateway/json_out.h"
 
 static const char SAY_NOT_READY[] = "CAPCHA_NOT_READY";
-static const char SAY_UNSOLVABLE[] = "ERROR_CAPTCHA_UNSOLVABLE";
-
-/* The numbers of createTask's errors; what has none is 1. */
-static const struct {
-    const char *code;
-    int id;
-} SAY_ERRORS[] = {
-    {"ERROR_KEY_DOES_NOT_EXIST", 1},
-    {"ERROR_NO_SLOT_AVAILABLE", 2},
-    {"ERROR_ZERO_CAPTCHA_FILESIZE", 3},
-    {"ERROR_TOO_BIG_CAPTCHA_FILESIZE", 4},
-    {"ERROR_ZERO_BALANCE", 10},
-    {"ERROR_IP_NOT_ALLOWED", 11},
-    {"ERROR_CAPTCHA_UNSOLVABLE", 12},
-    {"ERROR_BAD_DUPLICATES", 13},
-    {"ERROR_NO_SUCH_METHOD", 14},
-    {"ERROR_IMAGE_TYPE_NOT_SUPPORTED", 15},
-    {"ERROR_NO_SUCH_CAPCHA_ID", 16},
-    {"ERROR_IP_BLOCKED", 21},
-    {"ERROR_TASK_ABSENT", 22},
-    {"ERROR_TASK_NOT_SUPPORTED", 23},
-    {"ERROR_RECAPTCHA_INVALID_SITEKEY", 31},
-};
 
 /* ---- states ---- */
 
-/* Words of these protocols are capitals; ours, and what a provider says in sentences, are not. */
-static bool say_is_word(const char *code)
-{
-    const char *at = code;
-    while (isupper((unsigned char)*at) || isdigit((unsigned char)*at) || *at == '_' || *at == ':' ||
-           *at == ' ')
-        at++;
-    return isupper((unsigned char)code[0]) && *at == '\0';
-}
-
-/* An end that the client would take for none is said in another word. */
-static const char *say_failed(const char *code)
-{
-    if (strcmp(code, "invalid_submission") == 0)
-        return "ERROR_BAD_PARAMETERS";
-    bool pending = strstr(code, "NOT_READY") != NULL;
-    return say_is_word(code) && !pending ? code : SAY_UNSOLVABLE;
-}
-
 struct facade_state facade_state_of(enum facade_protocol protocol, const struct msg_task_view *view)
 {
-    const char *lost =
-        protocol == FACADE_PLAIN ? "ERROR_WRONG_CAPTCHA_ID" : "ERROR_NO_SUCH_CAPCHA_ID";
-    struct facade_state out = {.code = lost};
+    enum ald_facade_protocol words = protocol == FACADE_PLAIN ? ALD_FACADE_PLAIN : ALD_FACADE_TASKS;
     enum ald_state state = ALD_STATE_PENDING;
     if (!view)
-        return out;
-    out.created_ms = view->created_at_ms;
-    out.ended_ms = view->ended_at_ms;
+        return (struct facade_state){.code = ald_facade_word(words, ALD_STATE_LOST, "")};
+    struct facade_state out = {.created_ms = view->created_at_ms, .ended_ms = view->ended_at_ms};
     (void)!ald_state_find(view->state, &state);
     if (state == ALD_STATE_DONE) {
         out.done = true;
         out.result = view->result;
         out.result_json = view->result_json;
-    } else if (state == ALD_STATE_FAILED) {
-        out.code = say_failed(view->code);
-    } else if (state == ALD_STATE_EXPIRED || state == ALD_STATE_CANCELLED) {
-        out.code = SAY_UNSOLVABLE;
-    } else if (state != ALD_STATE_LOST) {
-        out.code = SAY_NOT_READY;
+    } else {
+        out.code =
+            ald_state_ended(state) ? ald_facade_word(words, state, view->code) : SAY_NOT_READY;
     }
     return out;
 }
@@ -142,12 +92,8 @@ static void say_plain(const struct facade_ask *ask, const struct facade_state *s
 static void say_error(const char *code, struct ald_buf *buf)
 {
     struct json_out out = json_out_begin(buf);
-    int id = 1;
-    for (size_t i = 0; i < ALD_COUNT(SAY_ERRORS); i++)
-        if (strcmp(SAY_ERRORS[i].code, code) == 0)
-            id = SAY_ERRORS[i].id;
     json_out_object(&out, NULL);
-    json_out_int(&out, "errorId", id);
+    json_out_int(&out, "errorId", ald_facade_error(code));
     json_out_text(&out, "errorCode", code);
     json_out_text(&out, "errorDescription", code);
     json_out_close_object(&out);

@@ -34,6 +34,9 @@ struct fetch_call {
     int64_t started_ms;         /* monotonic */
     int64_t deadline_ms;        /* monotonic */
     bool left;
+    bool forbidden; /* an address that it may not go to */
+    bool (*may)(const void *arg, const struct sockaddr *address);
+    const void *may_arg;
     void (*done)(void *arg, const struct fetch_answer *answer);
     void *arg;
 };
@@ -89,6 +92,10 @@ static curl_socket_t fetch_on_open(void *arg, curlsocktype purpose, struct curl_
     (void)purpose;
     struct fetch_call *call = arg;
     gate_resolved(&call->entry);
+    if (call->may && !call->may(call->may_arg, &address->addr)) {
+        call->forbidden = true;
+        return CURL_SOCKET_BAD;
+    }
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
                     address->protocol);
     return fd < 0 ? CURL_SOCKET_BAD : fd;
@@ -220,6 +227,8 @@ static const char *fetch_reason(const struct fetch_call *call, CURLcode rc)
     const char *fault = reply_fault(&call->reply);
     if (rc == CURLE_OK || (rc == CURLE_WRITE_ERROR && fault))
         return fault;
+    if (call->forbidden && !call->left)
+        return "it leads to an address that the settings do not allow";
     if (rc == CURLE_OPERATION_TIMEDOUT)
         return call->left ? "no whole answer within the time limit"
                           : "not connected within the time limit";
@@ -334,7 +343,9 @@ enum ald_rc fetch_start(fetch_t *self, const struct fetch_request *request)
         return ALD_INVALID;
     struct fetch_call *call = fetch_call_take(self);
     reply_begin(&call->reply, request->max_bytes);
-    call->left = false;
+    call->left = call->forbidden = false;
+    call->may = request->may;
+    call->may_arg = request->may_arg;
     call->done = request->done;
     call->arg = request->arg;
     call->started_ms = ald_clock_now().mono_ms;

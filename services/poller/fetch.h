@@ -11,6 +11,7 @@
 #define ALD_POLLER_FETCH_H
 
 #include <czmq.h>
+#include <sys/socket.h>
 
 #include "common/base/guard.h"
 #include "common/base/rc.h"
@@ -40,6 +41,9 @@ struct fetch_request {
     size_t max_bytes;     /* of the answer's body */
     bool once;            /* over a connection of its own: on one that was idle and turns out to be
                              dead libcurl sends a request a second time by itself */
+    /* May this address be connected to? NULL: any. Kept until done. */
+    bool (*may)(const void *arg, const struct sockaddr *address);
+    const void *may_arg;
     /* Called once, never from inside fetch_start; may start other requests. */
     void (*done)(void *arg, const struct fetch_answer *answer);
     void *arg;

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -12,14 +11,13 @@
 #include "services/poller/call.h"
 #include "services/poller/poller_inside.h"
 #include "services/poller/submit.h"
+#include "services/poller/terms.h"
 
 enum {
     POLLER_BEGIN = 256,        /* polls begun in a turn of the loop */
     POLLER_BEGIN_AGAIN_MS = 1, /* and then the next turn comes soon */
     POLLER_ABORT_MS = 5000,    /* what is under way after this long a drain is cut off */
-    POLLER_FDS_SPARE = 256,    /* descriptors beside those of requests */
     POLLER_REQUEST_MAX = 16 << 10,
-    POLLER_FDS_EACH = 2,         /* a connect may try two addresses at once */
     POLLER_HELD_MAX = 256 << 20, /* bytes of answers under way */
     POLLER_OWED_MAX = 64 << 20   /* bytes of outcomes; beyond it no more work is asked for */
 };
@@ -54,7 +52,7 @@ static struct ald_metric outcomes_owed = {
     .help = "Outcomes that the tracker has not acknowledged.",
 };
 
-static void poller_say_load(poller_t *self)
+void poller_say_load(poller_t *self)
 {
     size_t owed = jobs_owed(self->jobs);
     size_t credit = work_credit(self->work);
@@ -83,6 +81,7 @@ void poller_report(poller_t *self, const struct msg_lease *lease, struct msg_out
     ald_metric_add(ald_metrics_get(metric, known ? lease->provider : NULL, poller_result(outcome)),
                    1);
     outcome->call = lease->call;
+    outcome->push = lease->push;
     outcome->lease = lease->lease;
     outcome->task = lease->task;
     memcpy(outcome->provider, lease->provider, sizeof outcome->provider);
@@ -254,21 +253,6 @@ static void poller_on_settled(void *arg)
     poller_say_load(arg);
 }
 
-/* Requests under way within what the process may open: libzmq ends it when descriptors run out. */
-static size_t poller_bound(int64_t wanted)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return (size_t)wanted;
-    rlim_t spare = limit.rlim_cur > POLLER_FDS_SPARE ? limit.rlim_cur - POLLER_FDS_SPARE : 1;
-    size_t bound = spare / POLLER_FDS_EACH > 0 ? (size_t)(spare / POLLER_FDS_EACH) : 1;
-    if (bound >= (size_t)wanted)
-        return (size_t)wanted;
-    ald_log(ALD_WARN, "poller.few_fds", "max_in_flight=%zu wanted=%lld text=%s", bound,
-            (long long)wanted, "\"raise the limit of open files\"");
-    return bound;
-}
-
 static enum ald_rc poller_open(poller_t *self, const char *instance, struct ald_err *err)
 {
     const struct fetch_options fetch = {
@@ -315,7 +299,8 @@ enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
     self->loop = ald_service_loop(service);
     self->profiles = ald_service_profiles(service);
     self->settings = ald_service_settings(service);
-    self->max_in_flight = poller_bound(self->settings->poller.max_in_flight);
+    self->max_in_flight = terms_under_way(self->settings->poller.max_in_flight);
+    push_blocks_load(&self->settings->facade.pingback_allow, &self->push_blocks);
     verdict_room_init(&self->room);
     ald_request_init(&self->request, POLLER_REQUEST_MAX);
     ald_buf_init(&self->ids, POLLER_REQUEST_MAX);

@@ -4,25 +4,7 @@
 #include "common/config/params.h"
 #include "services/poller/call.h"
 #include "services/poller/submit.h"
-
-/* The least of what profile, poller and lease allow. */
-static int64_t poller_timeout(const poller_t *self, const struct ald_profile *profile,
-                              int64_t rest_ms)
-{
-    int64_t least = profile->poll_timeout_ms;
-    if (self->settings->poller.timeout_ms < least)
-        least = self->settings->poller.timeout_ms;
-    return rest_ms < least ? rest_ms : least;
-}
-
-static const char *poller_why(enum ald_rc rc)
-{
-    if (rc == ALD_MISSING)
-        return "the profile has no poll, or what it needs for one is absent";
-    if (rc == ALD_INVALID)
-        return "the poll request can't be made of what the provider gave";
-    return "the poll request is too long";
-}
+#include "services/poller/terms.h"
 
 /* What ${id} stands for: the item's, or those of all that are asked for with it. */
 static const char *poller_ids(poller_t *self, const struct work_item *item)
@@ -49,7 +31,7 @@ static const char *poller_send(poller_t *self, const struct ald_profile *profile
         .headers = ald_buf_str(&ask->headers),
         .type = ask->content_type,
         .post = ald_buf_span(&ask->body),
-        .timeout_ms = poller_timeout(self, profile, item->until_ms - now_ms),
+        .timeout_ms = terms_timeout(self->settings, profile, item->until_ms - now_ms),
         .max_bytes = profile->poll_max_bytes < self->settings->poller.max_answer_bytes
                          ? profile->poll_max_bytes
                          : self->settings->poller.max_answer_bytes,
@@ -108,8 +90,34 @@ void poller_on_started(void *arg, void *tag, bool go)
     poller_begin_some(self);
 }
 
+static void poller_on_pushed(void *arg, const struct fetch_answer *answer)
+{
+    struct work_item *item = arg;
+    poller_t *self = item->owner;
+    struct msg_outcome outcome;
+    push_answered(answer, &outcome);
+    poller_report(self, &item->lease, &outcome);
+    work_end(self->work, &item);
+    poller_begin_some(self);
+    poller_say_load(self);
+}
+
+/* Call a caller's pingback. */
+static const char *poller_push(poller_t *self, struct work_item *item)
+{
+    struct fetch_request request;
+    push_request(item, &self->push_blocks, &request);
+    request.done = poller_on_pushed;
+    request.arg = item;
+    item->owner = self;
+    enum ald_rc rc = fetch_start(self->fetch, &request);
+    return rc == ALD_OK ? NULL : "the address of the pingback is none";
+}
+
 const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
 {
+    if (item->lease.push)
+        return poller_push(self, item);
     if (!item->profiles) /* an answer is read by the rules that its question was made by */
         item->profiles = ald_profiles_share(self->profiles);
     const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
@@ -135,6 +143,6 @@ const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
     enum ald_rc rc = ald_profile_request(profile, &in, &self->request);
     ald_params_free(&params);
     if (rc != ALD_OK)
-        return poller_why(rc);
+        return terms_why(rc);
     return poller_send(self, profile, &self->request, item, now_ms);
 }

@@ -6,6 +6,7 @@
 #include "services/poller/fetch.h"
 #include "services/poller/jobs.h"
 #include "services/poller/poller.h"
+#include "services/poller/push.h"
 #include "services/poller/verdict.h"
 #include "services/poller/work.h"
 
@@ -20,6 +21,7 @@ struct poller {
     struct verdict_room room;
     struct ald_request request;
     struct ald_request submission;
+    struct push_blocks push_blocks;
     struct ald_buf ids; /* of a poll for several tasks */
     bool begin_again;   /* a timer for more beginnings is set */
     bool draining;
@@ -34,6 +36,8 @@ void poller_on_started(void *arg, void *tag, bool go);
 /* The provider's, or why there is none. arg: the item. */
 void poller_on_answer(void *arg, const struct fetch_answer *answer);
 
+/* Tell the tracker how much more it may hand out. */
+void poller_say_load(poller_t *self);
 /* Begin what is queued, as far as there is room. */
 void poller_begin_some(poller_t *self);
 /* An outcome of this lease goes to the tracker. */

@@ -58,6 +58,12 @@ static void work_item_free(work_t *self, struct work_item *item)
     free(item->params);
     ald_profiles_destroy(&item->profiles);
     item->poll_url = item->result_url = item->params = NULL;
+    if (item->body)
+        explicit_bzero(item->body, item->body_len);
+    self->submission_bytes -= item->body_len;
+    free(item->body);
+    item->body = NULL;
+    item->body_len = 0;
     if (!item->submit)
         return;
     self->submission_bytes -= item->submit->len;
@@ -108,12 +114,25 @@ static char *work_copy(struct ald_span *span)
     return copy;
 }
 
+static void work_copy_body(work_t *self, struct work_item *item)
+{
+    struct ald_span *body = &item->lease.body;
+    if (body->len > 0) {
+        item->body = malloc(body->len);
+        ALD_ASSERT(item->body);
+        memcpy(item->body, body->data, body->len);
+        item->body_len = body->len;
+        self->submission_bytes += body->len;
+    }
+    *body = ald_span_of(NULL, 0);
+}
+
 enum ald_rc work_add(work_t *self, const struct msg_lease *lease, int64_t now_ms)
 {
     if (work_holds(self, lease->lease))
         return ALD_EXISTS;
     struct work_slot *slot = self->free;
-    if (!slot)
+    if (!slot || lease->body.len > WORK_SUBMISSIONS_MAX - self->submission_bytes)
         return ALD_FULL;
     self->free = slot->next;
     struct work_slot **bucket = work_bucket(self, lease->lease);
@@ -126,6 +145,7 @@ enum ald_rc work_add(work_t *self, const struct msg_lease *lease, int64_t now_ms
     slot->item.poll_url = work_copy(&slot->item.lease.poll_url);
     slot->item.result_url = work_copy(&slot->item.lease.result_url);
     slot->item.params = work_copy(&slot->item.lease.params);
+    work_copy_body(self, &slot->item);
     *bucket = slot;
     if (self->last)
         self->last->next = slot;

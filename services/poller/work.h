@@ -39,8 +39,10 @@ struct work_item {
     bool fetching; /* the poll said that the result takes another request, which is under way */
     /* From malloc, freed with the item; the lease's own spans are empty. NULL: not known. */
     char *poll_url;
-    char *result_url;           /* as the provider says, at last in the answer before */
-    char *params;               /* JSON */
+    char *result_url; /* as the provider says, at last in the answer before */
+    char *params;     /* JSON */
+    uint8_t *body;    /* of a push */
+    size_t body_len;
     struct work_submit *submit; /* freed with the item. NULL: a poll */
 };
 

@@ -46,7 +46,7 @@ static void call_end(struct call *call)
 
 void calls_forget(calls_t *self)
 {
-    for (size_t i = 0; i < CALLS_MAX; i++)
+    for (size_t i = 0; self && i < CALLS_MAX; i++)
         if (self->list[i].who)
             call_end(&self->list[i]);
 }

@@ -29,7 +29,7 @@ const char *calls_outcome(calls_t *self, const struct msg_outcome *outcome);
 /* Tell those whose time is up. */
 void calls_tick(calls_t *self);
 
-/* Memory was thrown away: nobody is told anything. */
+/* Memory was thrown away: nobody is told anything. NULL is allowed. */
 void calls_forget(calls_t *self);
 
 #endif

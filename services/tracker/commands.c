@@ -11,6 +11,7 @@
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_submit.h"
+#include "services/tracker/pushes.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_submits.h"
 #include "services/tracker/ways.h"
@@ -153,6 +154,8 @@ static void command_make(struct tracker *self, const struct msg_register *ask,
     if (ask->key[0] != '\0')
         vault_key_add(&self->vault, ask->key, id, ask->digest, now.wall_ms);
     ALD_ASSERT(pending_add(self->pending, &facts) == ALD_OK);
+    if (ask->pingback[0] != '\0')
+        pushes_add(self, pending_find(self->pending, id), ask);
     if (ask->submission.len > 0)
         command_submit(self, ask, pending_find(self->pending, id), &row);
 }

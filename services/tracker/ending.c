@@ -8,6 +8,7 @@
 #include "services/tracker/arrival.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/outbox.h"
+#include "services/tracker/pushes.h"
 #include "services/tracker/vault_letters.h"
 
 void ending_apply(struct tracker *self, struct pending_task **task_p, const struct ending *ending)
@@ -38,6 +39,8 @@ void ending_apply(struct tracker *self, struct pending_task **task_p, const stru
     ald_log(ALD_DEBUG, "task.ended", "provider=%s task=%" PRIu64 " state=%s source=%s seq=%" PRIu64,
             profile->name, task->id, ald_state_name(ending->state), ald_source_name(ending->source),
             result.seq);
+    if (task->pushes)
+        pushes_ended(self->pushes, task->id, ending);
     if (task->submit)
         submit_over(self, task, ending->state != ALD_STATE_EXPIRED,
                     ending->state == ALD_STATE_CANCELLED);

@@ -11,6 +11,7 @@
 #include "services/tracker/calls.h"
 #include "services/tracker/inbox.h"
 #include "services/tracker/pending_batch.h"
+#include "services/tracker/pushes.h"
 #include "services/tracker/vault_submits.h"
 #include "services/tracker/vault_ways.h"
 
@@ -136,6 +137,25 @@ static size_t jobs_submit(jobs_t *self, const struct pending_task *task, zmsg_t 
     return submit.submission.len;
 }
 
+struct jobs_push {
+    jobs_t *jobs;
+    const struct jobs_poller *poller;
+};
+
+static void jobs_push_begin(void *arg, zmsg_t **msg)
+{
+    const struct jobs_push *push = arg;
+    jobs_begin(push->jobs, msg, push->poller);
+}
+
+/* Callers' pingbacks. */
+static size_t jobs_pushes(jobs_t *self, zmsg_t **msg, const struct jobs_poller *poller)
+{
+    struct jobs_push push = {.jobs = self, .poller = poller};
+    return pushes_lease(self->tracker->pushes, &self->last_lease, poller->credit, msg,
+                        jobs_push_begin, &push);
+}
+
 /* Leases for one poller, as many as it has credit for. False: it could not be reached. */
 static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
 {
@@ -147,6 +167,9 @@ static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
     size_t bytes = 0;
     for (; poller->credit > 0 && jobs_call(self, &msg, poller); count++)
         poller->credit--;
+    size_t pushed = jobs_pushes(self, &msg, poller);
+    poller->credit -= pushed;
+    count += pushed;
     while (poller->credit > 0 && count < JOBS_LEASES_A_MESSAGE && bytes < JOBS_BYTES_A_MESSAGE) {
         const uint64_t no = self->last_lease + 1;
         struct pending_task *task =
@@ -202,7 +225,8 @@ static void jobs_called(jobs_t *self, const struct msg_outcome *outcome, struct 
 {
     ack->num = outcome->num;
     ald_text_cut(ack->disposition, sizeof ack->disposition,
-                 ald_span_str(calls_outcome(self->tracker->calls, outcome)));
+                 ald_span_str(outcome->push ? pushes_outcome(self->tracker->pushes, outcome)
+                                            : calls_outcome(self->tracker->calls, outcome)));
 }
 
 static bool jobs_item(jobs_t *self, struct ald_span bytes, struct msg_ack *ack)
@@ -214,7 +238,7 @@ static bool jobs_item(jobs_t *self, struct ald_span bytes, struct msg_ack *ack)
         act_started(self->tracker, &started, ack);
     else if (ald_wire_decode(&MSG_OUTCOME, &outcome, bytes) != ALD_OK)
         return false;
-    else if (outcome.call)
+    else if (outcome.call || outcome.push)
         jobs_called(self, &outcome, ack);
     else
         act_outcome(self->tracker, &outcome, ack);

@@ -10,6 +10,7 @@
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/keep_submits.h"
 #include "services/tracker/pending_figures.h"
+#include "services/tracker/pushes.h"
 #include "services/tracker/vault_letters.h"
 
 enum {
@@ -252,6 +253,7 @@ enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
     vault_each_unindexed(&self->vault, keep_tail, self);
     vault_each_open(&self->vault, keep_task, self);
     vault_each_polled(&self->vault, keep_polls, self);
+    pushes_back(self);
     keep_submits_back(self);
     keep_budgets_back(self);
     vault_each_parked(&self->vault, keep_parked, self);

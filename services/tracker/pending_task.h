@@ -62,6 +62,7 @@ struct pending_task {
     int64_t polled_at_ms;             /* the last lease */
     int64_t ordinary_at_ms;           /* when it is due without its hint */
     bool hinted;                      /* the poll that is queued or leased was asked for */
+    bool pushes;                      /* its end is told to its caller (pushes.h) */
     bool placed;                      /* the provider said where it is polled */
     bool deadline_polled;             /* a poll was answered after give_up_at */
     bool alerted;                     /* its callback is late and it can't be asked for; said */

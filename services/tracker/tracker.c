@@ -19,6 +19,7 @@
 #include "services/tracker/outbox.h"
 #include "services/tracker/position.h"
 #include "services/tracker/program.h"
+#include "services/tracker/pushes.h"
 #include "services/tracker/query.h"
 #include "services/tracker/reader.h"
 #include "services/tracker/renew.h"
@@ -106,6 +107,7 @@ static void tracker_give_up_store(struct tracker *self)
     vault_close(&self->vault);
     outbox_reset(self->outbox);
     calls_forget(self->calls);
+    pushes_forget(self->pushes);
     jobs_reset(self->jobs);
 }
 
@@ -198,7 +200,6 @@ static int tracker_second(zloop_t *loop, int timer, void *arg)
 
 static enum ald_rc tracker_channels(struct tracker *self, struct ald_err *err)
 {
-    self->calls = calls_new(self);
     enum ald_rc rc = feed_new(self, &self->feed, err);
     if (rc == ALD_OK)
         rc = outbox_new(self, &self->outbox, err);
@@ -218,6 +219,8 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     self->settings = ald_service_settings(service);
     self->profiles = ald_service_profiles(service);
     self->ids.tracker = (unsigned)self->settings->tracker.id;
+    self->calls = calls_new(self);
+    self->pushes = pushes_new(self); /* reading back may end tasks that have one */
     ald_buf_init(&self->scratch, TRACKER_SCRATCH);
     ald_buf_init(&self->kept, 2 * ALD_URL_MAX + ALD_KEPT_PARAMS_MAX);
     ald_buf_init(&self->evidence, (size_t)TRACKER_SCRATCH + (1 << 20));
@@ -267,6 +270,7 @@ static int tracker_stop(void *arg)
     events_destroy(&self->events);
     jobs_destroy(&self->jobs);
     calls_destroy(&self->calls);
+    pushes_destroy(&self->pushes);
     query_destroy(&self->query);
     reader_destroy(&self->reader);
     outbox_destroy(&self->outbox);

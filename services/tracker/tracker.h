@@ -31,6 +31,7 @@ typedef struct events events_t;
 typedef struct feed feed_t;
 typedef struct jobs jobs_t;
 typedef struct outbox outbox_t;
+typedef struct pushes pushes_t;
 typedef struct query query_t;
 typedef struct reader reader_t;
 
@@ -81,6 +82,7 @@ struct tracker {
     feed_t *feed;
     jobs_t *jobs;
     outbox_t *outbox;
+    pushes_t *pushes;
     query_t *query;
     reader_t *reader;
 };

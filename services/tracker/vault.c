@@ -60,6 +60,11 @@ static const struct ald_store_step VAULT_STEPS[] = {
      "CREATE INDEX submits_open ON submits (task) WHERE stage < 3;"
      "CREATE INDEX submits_ticket ON submits (ticket) WHERE stage < 3 AND ticket <> '';"
      "ALTER TABLE outbox ADD COLUMN closes BIGINT NOT NULL DEFAULT 0;"},
+    {5, 1,
+     "CREATE TABLE pushes (task INTEGER PRIMARY KEY, url TEXT NOT NULL, json BIGINT NOT NULL,"
+     " state BIGINT NOT NULL, tries BIGINT NOT NULL, next_ms BIGINT NOT NULL, body BLOB);"
+     "CREATE INDEX pushes_due ON pushes (next_ms) WHERE state = 1;"
+     "CREATE INDEX pushes_waiting ON pushes (task) WHERE state = 0;"},
 };
 
 /* 4 MiB: little to copy at once, and a log that begins anew often is written over, which a disk

@@ -161,6 +161,7 @@ static void vault_bury(struct vault *self, const struct vault_old *old, int64_t 
         "DELETE FROM results WHERE seq = ?2",
         "DELETE FROM ways WHERE task = ?1",
         "DELETE FROM submits WHERE task = ?1",
+        "DELETE FROM pushes WHERE task = ?1",
     };
     for (size_t i = 0; i < ALD_COUNT(sqls); i++) {
         ald_stmt_t *stmt = vault_prepare(self, sqls[i]);

@@ -34,7 +34,7 @@ def tasks_profile(port):
             "callback": {"stale_after": "1s"}, "codes": TASKS_CODES, "budgets": []}
 
 
-def new_house(profile=None, in_php="sandbox", create_task="tasks", **more):
+def new_house(profile=None, in_php="sandbox", create_task="tasks", allow=(), **more):
     house = House(describe=shop_profile, profile=profile or CALM, **more)
     path = os.path.join(house.folder, "client.key")
     with open(path, "w", encoding="ascii") as file:
@@ -42,7 +42,8 @@ def new_house(profile=None, in_php="sandbox", create_task="tasks", **more):
     os.chmod(path, 0o600)
     house.start_sandbox()
     house.settings = {"facade": {"in_php": in_php, "create_task": create_task,
-                                 "keys": [{"file": path}]},
+                                 "keys": [{"file": path}],
+                                 "pingback_allow": list(allow)},
                       "providers": {"sandbox": profile or CALM,
                                     "tasks": tasks_profile(house.provider.port)}}
     house.write_settings()

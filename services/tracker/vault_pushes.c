@@ -1,0 +1,125 @@
+#include "services/tracker/vault_pushes.h"
+
+#include "services/tracker/vault_sql.h"
+
+/* State: 0 waits for the end, 1 due, then: */
+enum { PUSH_DELIVERED = 2, PUSH_GIVEN_UP = 3 };
+
+void vault_push_add(struct vault *self, uint64_t task, const char *url, bool json)
+{
+    ald_stmt_t *stmt = vault_prepare(
+        self, "INSERT INTO pushes (task, url, json, state, tries, next_ms) VALUES (?1, ?2, ?3, 0, "
+              "0, 0)");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_str(stmt, 2, url);
+    ald_stmt_bind_i64(stmt, 3, json);
+    vault_run(self, stmt);
+}
+
+bool vault_push_waits(struct vault *self, uint64_t task, bool *json)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT json FROM pushes WHERE task = ?1 AND state = 0");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    bool found = vault_step(self, stmt);
+    if (found)
+        *json = ald_stmt_i64(stmt, 0) != 0;
+    ald_stmt_reset(stmt);
+    return found;
+}
+
+void vault_push_due(struct vault *self, uint64_t task, struct ald_span body, int64_t now_ms)
+{
+    ald_stmt_t *stmt = vault_prepare(
+        self, "UPDATE pushes SET state = 1, body = ?2, next_ms = ?3 WHERE task = ?1 AND state = 0");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_blob(stmt, 2, body);
+    ald_stmt_bind_i64(stmt, 3, now_ms);
+    vault_run(self, stmt);
+}
+
+bool vault_push_tries(struct vault *self, uint64_t task, unsigned *tries)
+{
+    ald_stmt_t *stmt =
+        vault_prepare(self, "SELECT tries FROM pushes WHERE task = ?1 AND state = 1");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    bool found = vault_step(self, stmt);
+    if (found)
+        *tries = (unsigned)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return found;
+}
+
+void vault_push_again(struct vault *self, uint64_t task, unsigned tries, int64_t next_ms)
+{
+    ald_stmt_t *stmt = vault_prepare(
+        self, "UPDATE pushes SET tries = ?2, next_ms = ?3 WHERE task = ?1 AND state = 1");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, tries);
+    ald_stmt_bind_i64(stmt, 3, next_ms);
+    vault_run(self, stmt);
+}
+
+void vault_push_settle(struct vault *self, uint64_t task, bool delivered)
+{
+    ald_stmt_t *stmt =
+        vault_prepare(self, "UPDATE pushes SET state = ?2, url = '', body = NULL WHERE task = ?1");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, delivered ? PUSH_DELIVERED : PUSH_GIVEN_UP);
+    vault_run(self, stmt);
+}
+
+void vault_each_due_push(struct vault *self, int64_t now_ms, size_t limit, vault_push_fn *fn,
+                         void *context)
+{
+    ald_stmt_t *stmt =
+        vault_prepare(self, "SELECT task, tries, url, body FROM pushes WHERE state = 1 AND "
+                            "next_ms <= ?1 ORDER BY next_ms LIMIT ?2");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, now_ms);
+    ald_stmt_bind_i64(stmt, 2, (int64_t)limit);
+    bool more = true;
+    while (more && vault_step(self, stmt)) {
+        const struct vault_push push = {.task = (uint64_t)ald_stmt_i64(stmt, 0),
+                                        .tries = (unsigned)ald_stmt_i64(stmt, 1),
+                                        .url = ald_stmt_text(stmt, 2),
+                                        .body = ald_stmt_blob(stmt, 3)};
+        more = fn(context, &push);
+    }
+    ald_stmt_reset(stmt);
+}
+
+int64_t vault_push_next(struct vault *self)
+{
+    int64_t next_ms = INT64_MAX;
+    ald_stmt_t *stmt =
+        vault_prepare(self, "SELECT next_ms FROM pushes WHERE state = 1 ORDER BY next_ms LIMIT 1");
+    if (!stmt)
+        return next_ms;
+    if (vault_step(self, stmt))
+        next_ms = ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return next_ms;
+}
+
+void vault_each_waiting_push(struct vault *self, vault_push_task_fn *fn, void *context)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT task FROM pushes WHERE state = 0");
+    if (!stmt)
+        return;
+    while (vault_step(self, stmt))
+        fn(context, (uint64_t)ald_stmt_i64(stmt, 0));
+    ald_stmt_reset(stmt);
+}
