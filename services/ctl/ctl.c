@@ -172,11 +172,9 @@ int ctl_call(struct ctl *self, const struct api_request *request)
     return rc == ALD_OK ? CTL_OK : ctl_unreachable(self, rc, &err);
 }
 
-int ctl_ask(struct ctl *self, const struct api_request *request, struct ald_json *out)
+/* What was answered, as ctl_ask gives it. */
+static int ctl_take(struct ctl *self, struct ald_json *out)
 {
-    int code = ctl_call(self, request);
-    if (code != CTL_OK)
-        return code;
     if (self->answer.status < 200 || self->answer.status > 299)
         return ctl_refused(self);
     *out = (struct ald_json){.kind = ALD_JSON_NONE};
@@ -186,6 +184,26 @@ int ctl_ask(struct ctl *self, const struct api_request *request, struct ald_json
     ctl_say("What answers at %s is no gateway of aldaba: its answer is no JSON.",
             CTL_SAFE(self->base));
     return CTL_FAILED;
+}
+
+int ctl_ask(struct ctl *self, const struct api_request *request, struct ald_json *out)
+{
+    int code = ctl_call(self, request);
+    return code == CTL_OK ? ctl_take(self, out) : code;
+}
+
+int ctl_ask_again(struct ctl *self, const struct api_request *request, struct ald_json *out)
+{
+    struct ald_err err = {0};
+    int code = ctl_connect(self);
+    if (code != CTL_OK)
+        return code;
+    enum ald_rc rc = api_call(self->api, request, &self->answer, &err);
+    if (rc == ALD_INVALID || rc == ALD_TOOBIG)
+        return ctl_unreachable(self, rc, &err);
+    if (rc != ALD_OK || ctl_exit_of(self->answer.status) == CTL_AGAIN)
+        return CTL_AGAIN;
+    return ctl_take(self, out);
 }
 
 void ctl_query(struct ald_buf *path, const char *name, const char *value)

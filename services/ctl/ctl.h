@@ -71,6 +71,10 @@ int ctl_call(struct ctl *self, const struct api_request *request);
  * question. Else the exit code, and it was said what is wrong and what to do next. */
 int ctl_ask(struct ctl *self, const struct api_request *request, struct ald_json *out);
 
+/* As ctl_ask, for who asks until there is an answer: CTL_AGAIN, and nothing is said, when nobody
+ * answers or the answer says that it may pass. */
+int ctl_ask_again(struct ctl *self, const struct api_request *request, struct ald_json *out);
+
 /* Say why the last question failed; the exit code. ctl_ask does it by itself. */
 int ctl_refused(struct ctl *self);
 int ctl_unreachable(struct ctl *self, enum ald_rc rc, const struct ald_err *err);

@@ -11,6 +11,8 @@ enum {
     TASK_ASK_MS = 30000,
     TASK_WAIT_S = 30, /* one long poll */
     TASK_REST_MS = 1000,
+    TASK_AWAY_FIRST_MS = 250, /* the gateway is gone: ask again after this, then ever later */
+    TASK_AWAY_MAX_MS = 5000,
     TASK_PAGE = 500,
     TASK_LIMIT = 50,
     TASK_BODY_MAX = 64 << 10,
@@ -135,7 +137,10 @@ static void task_print(struct ctl *ctl, struct ald_json task)
     task_timeline(ctl, task);
 }
 
-static int task_get(struct ctl *ctl, const char *id, bool wait, struct ald_json *out)
+typedef int task_ask_fn(struct ctl *ctl, const struct api_request *request, struct ald_json *out);
+
+static int task_get(struct ctl *ctl, const char *id, bool wait, task_ask_fn *ask,
+                    struct ald_json *out)
 {
     struct ald_buf path;
     ald_buf_init(&path, TASK_BODY_MAX);
@@ -145,33 +150,58 @@ static int task_get(struct ctl *ctl, const char *id, bool wait, struct ald_json 
         ald_buf_printf(&path, "?wait=%d", TASK_WAIT_S);
     struct api_request request = {.path = ald_buf_str(&path),
                                   .timeout_ms = TASK_ASK_MS + (wait ? TASK_WAIT_S * 1000 : 0)};
-    int code = ctl_ask(ctl, &request, out);
+    int code = ask(ctl, &request, out);
     ald_buf_free(&path);
     return code;
 }
 
+/* One long poll. A gateway that went away while we wait comes back: it is asked until it does. */
+static int task_get_patient(struct ctl *ctl, const char *id, struct ald_json *out)
+{
+    int64_t pause_ms = TASK_AWAY_FIRST_MS;
+    int code = task_get(ctl, id, true, ctl_ask_again, out);
+    if (code == CTL_AGAIN && !args_has(ctl->args, ARG_QUIET))
+        ctl_say("The gateway does not answer; asking for task %s until it does.", CTL_SAFE(id));
+    while (code == CTL_AGAIN) {
+        ctl_pause(pause_ms);
+        pause_ms = 2 * pause_ms < TASK_AWAY_MAX_MS ? 2 * pause_ms : TASK_AWAY_MAX_MS;
+        code = task_get(ctl, id, true, ctl_ask_again, out);
+    }
+    return code;
+}
+
 /* Long polls, one after the other, until the task has ended. A gateway without room for one more
- * waiter answers at once. */
-static int task_until_ended(struct ctl *ctl, const char *id, struct ald_json *out)
+ * waiter answers at once. known: the gateway was there before; else one that is not is a reason to
+ * give up. */
+static int task_until_ended(struct ctl *ctl, const char *id, bool known, struct ald_json *out)
 {
     for (;;) {
         int64_t begun_ms = ald_clock_now().mono_ms;
-        int code = task_get(ctl, id, true, out);
+        int code = known ? task_get_patient(ctl, id, out) : task_get(ctl, id, true, ctl_ask, out);
         if (code != CTL_OK || task_ended(*out))
             return code;
+        known = true;
         if (ald_clock_now().mono_ms - begun_ms < TASK_REST_MS)
             ctl_pause(TASK_REST_MS);
     }
 }
 
+/* Who waits for a task asks with the exit code whether it is done. */
+static int task_code(struct ald_json task)
+{
+    return ald_json_is(ald_json_find(task, "/state"), "done") ? CTL_OK : CTL_FAILED;
+}
+
 int task_show(struct ctl *ctl, const struct args *args)
 {
     struct ald_json task;
-    int code = args_has(args, ARG_WAIT) ? task_until_ended(ctl, args->word[0], &task)
-                                        : task_get(ctl, args->word[0], false, &task);
-    if (code == CTL_OK)
-        task_print(ctl, task);
-    return code;
+    bool wait = args_has(args, ARG_WAIT);
+    int code = wait ? task_until_ended(ctl, args->word[0], false, &task)
+                    : task_get(ctl, args->word[0], false, ctl_ask, &task);
+    if (code != CTL_OK)
+        return code;
+    task_print(ctl, task);
+    return wait ? task_code(task) : CTL_OK;
 }
 
 /* ---- making ---- */
@@ -184,6 +214,30 @@ static void task_made(struct ctl *ctl, struct ald_json task, const struct args *
         ald_buf_printf(&ctl->out, "%s\n", CTL_SAFE(id));
     else
         task_print(ctl, task);
+}
+
+/* The task was made. With --wait its id is told first: it must not be lost with us. */
+static int task_made_wait(struct ctl *ctl, struct ald_json task, const char *made,
+                          const struct args *args)
+{
+    char id[32];
+    if (!args_has(args, ARG_WAIT)) {
+        task_made(ctl, task, args);
+        return CTL_OK;
+    }
+    (void)pick_word(task, "/id", id, sizeof id);
+    if (args_has(args, ARG_QUIET)) {
+        task_made(ctl, task, args);
+        ctl_flush(ctl);
+    } else {
+        ctl_say("Task %s is %s; waiting for its end.", CTL_SAFE(id), made);
+    }
+    int code = task_until_ended(ctl, id, true, &task);
+    if (code != CTL_OK)
+        return code;
+    if (!args_has(args, ARG_QUIET))
+        task_print(ctl, task);
+    return task_code(task);
 }
 
 int task_reserve(struct ctl *ctl, const struct args *args)
@@ -202,20 +256,14 @@ int task_register(struct ctl *ctl, const struct args *args)
                                     {"provider_id", args->word[1]},
                                     {"meta", args->text[ARG_META]}};
     struct ald_json task;
-    char id[32];
     int code = task_post(ctl, "/v1/tasks", pairs, ALD_COUNT(pairs), &task);
-    if (code == CTL_OK && args_has(args, ARG_WAIT))
-        code = task_until_ended(ctl, pick_word(task, "/id", id, sizeof id), &task);
-    if (code == CTL_OK)
-        task_made(ctl, task, args);
-    return code;
+    return code == CTL_OK ? task_made_wait(ctl, task, "registered", args) : code;
 }
 
 int task_submit(struct ctl *ctl, const struct args *args)
 {
     struct ald_buf body;
     struct ald_json task;
-    char id[32];
     ald_buf_init(&body, TASK_SUBMIT_MAX);
     int code = submit_body(args, &body) ? CTL_OK : CTL_USAGE;
     struct api_request request = {.method = "POST",
@@ -226,11 +274,7 @@ int task_submit(struct ctl *ctl, const struct args *args)
     if (code == CTL_OK)
         code = ctl_ask(ctl, &request, &task);
     ald_buf_free(&body);
-    if (code == CTL_OK && args_has(args, ARG_WAIT))
-        code = task_until_ended(ctl, pick_word(task, "/id", id, sizeof id), &task);
-    if (code == CTL_OK)
-        task_made(ctl, task, args);
-    return code;
+    return code == CTL_OK ? task_made_wait(ctl, task, "taken", args) : code;
 }
 
 static int task_command(struct ctl *ctl, const char *verb, const char *const pairs[][2],

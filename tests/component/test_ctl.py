@@ -33,7 +33,8 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m"
 
 class Gateway:
     """Answers what a test put into `answers`: {(method, path without query): answers, the last of
-    which stays}. An answer is (status, value) or (status, value, content type)."""
+    which stays}. An answer is (status, value) or (status, value, content type); with status 0 the
+    connection is closed."""
 
     def __init__(self):
         self.answers = {}
@@ -58,6 +59,9 @@ class Gateway:
                 planned = gateway.answers.get((self.command, path))
                 status, value, *kind = (404, {"detail": "There is no such route."}) \
                     if planned is None else planned.pop(0) if len(planned) > 1 else planned[0]
+                if status == 0:
+                    self.close_connection = True
+                    return
                 data = value if isinstance(value, bytes) else json.dumps(value).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", kind[0] if kind else "application/json")
@@ -169,6 +173,39 @@ def test_register_and_wait(gateway):
     answer = run("register", "sandbox", "77", "--wait", "--json", "--url", gateway.url)
     assert answer.returncode == 0 and json.loads(answer.stdout)["state"] == "done"
     assert "wait=" in gateway.last()["query"]
+
+
+WAITERS = (("register", "sandbox", "77"), ("submit", "sandbox", "a=b"))
+
+
+@pytest.mark.parametrize("words", [*WAITERS, ("task", BIG_ID)])
+@pytest.mark.parametrize("state", ["failed", "lost", "expired", "cancelled"])
+def test_who_waits_hears_by_the_exit_code_whether_it_is_done(gateway, words, state):
+    gateway.plan("POST", "/v1/tasks", (202, OPEN_TASK))
+    gateway.plan("GET", f"/v1/tasks/{BIG_ID}", (200, {**TASK, "state": state}))
+    for form in ("--json", "--quiet", "--no-color"):
+        answer = run(*words, "--wait", form, "--url", gateway.url)
+        assert answer.returncode == 1, answer
+    assert run("task", BIG_ID, "--url", gateway.url).returncode == 0, "only shown"
+
+
+@pytest.mark.parametrize("words", WAITERS)
+def test_a_gateway_that_goes_while_we_wait_is_asked_again(gateway, words):
+    gateway.plan("POST", "/v1/tasks", (202, OPEN_TASK))
+    gateway.plan("GET", f"/v1/tasks/{BIG_ID}", (0, None), (503, {"detail": "Not now."}),
+                 (200, OPEN_TASK), (0, None), (200, TASK))
+    answer = run(*words, "--wait", "--json", "--url", gateway.url)
+    assert answer.returncode == 0 and json.loads(answer.stdout)["state"] == "done", answer
+    assert answer.stderr.splitlines()[0].startswith(f"aldaba: Task {BIG_ID} is ")
+    gateway.plan("GET", f"/v1/tasks/{BIG_ID}", (0, None), (404, {"detail": "No such task."}))
+    answer = run(*words, "--wait", "-q", "--url", gateway.url)
+    assert answer.returncode == 1 and answer.stdout == f"{BIG_ID}\n", answer
+    assert answer.stderr == "aldaba: No such task. (404)\n"
+
+
+def test_a_gateway_that_was_never_there_is_not_waited_for(gateway):
+    gateway.plan("GET", f"/v1/tasks/{BIG_ID}", (0, None))
+    assert run("task", BIG_ID, "--wait", "--url", gateway.url).returncode == 69
 
 
 def test_attach_and_cancel(gateway):
