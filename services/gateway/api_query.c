@@ -1,5 +1,6 @@
 #include "services/gateway/api_query.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/ident.h"
@@ -88,7 +89,10 @@ static enum ald_rc query_take(const struct api_query_field *field, struct ald_bu
     case API_QUERY_NUMBER:
         if (ald_text_u64(value, &number) != ALD_OK)
             return ald_err_set(err, ALD_INVALID, "%s must be a whole number.", field->name);
-        *(uint64_t *)field->out = number < field->max ? number : field->max;
+        if (number > field->max)
+            return ald_err_set(err, ALD_INVALID, "%s must be at most %" PRIu64 ".", field->name,
+                               field->max);
+        *(uint64_t *)field->out = number;
         return ALD_OK;
     case API_QUERY_TASK:
         if (ald_task_id_parse(value, field->out) != ALD_OK)

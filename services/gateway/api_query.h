@@ -18,7 +18,7 @@
 enum api_query_kind {
     API_QUERY_TEXT,   /* char[cap] */
     API_QUERY_WORD,   /* char[cap], one of words, or "" */
-    API_QUERY_NUMBER, /* uint64_t; what is above max becomes max */
+    API_QUERY_NUMBER, /* uint64_t, at most max */
     API_QUERY_WAIT,   /* int64_t ms, from seconds or a text such as "30s"; at most max */
     API_QUERY_TASK,   /* uint64_t, the id of a task */
     API_QUERY_FLAG    /* bool: 1 or true or nothing, 0 or false */

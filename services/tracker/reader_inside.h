@@ -4,7 +4,7 @@
 
 #include "services/tracker/reader.h"
 
-enum { READER_ROWS_MAX = 1000, READER_NOTES_MAX = 200 };
+enum { READER_ROWS = 100, READER_ROWS_MAX = 1000, READER_NOTES_MAX = 200 };
 
 /* One question under way: frames are added to answer; rc is sticky, as in the vault. */
 struct reading {

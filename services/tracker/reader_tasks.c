@@ -179,7 +179,9 @@ static uint64_t reading_search(struct reading *self, const char *q)
 static void reading_page(struct reading *self, const struct msg_list *list, int64_t below,
                          int64_t only, zmsg_t *page, uint64_t *last)
 {
-    uint64_t limit = list->limit > 0 && list->limit < READER_ROWS_MAX ? list->limit : 100;
+    uint64_t limit = list->limit == 0                ? READER_ROWS
+                     : list->limit < READER_ROWS_MAX ? list->limit
+                                                     : READER_ROWS_MAX;
     int64_t indexed = reading_fact(self, "indexed_seq");
     uint64_t lane = (uint64_t)reading_fact(self, "lane");
     ald_stmt_t *stmt = reading_prepare(self, "SELECT " READING_TASK_COLUMNS

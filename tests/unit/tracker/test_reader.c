@@ -173,11 +173,37 @@ static void test_lists_refuse_states_that_there_are_not(void **state)
     }
 }
 
+static void test_a_list_is_as_long_as_was_asked_for(void **state)
+{
+    static const struct {
+        uint64_t limit;
+        size_t want;
+    } cases[] = {{0, 100}, {1, 1}, {999, 999}, {1000, 1000}, {5000, 1000}};
+    struct rows *rows = *state;
+    char id[16];
+    vault_begin(&rows->vault);
+    for (uint64_t task = 1; task <= 1001; task++) {
+        (void)snprintf(id, sizeof id, "p%llu", (unsigned long long)task);
+        rows_task(rows, task * 32, id);
+    }
+    rows_commit(rows);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        const struct msg_list ask = {.req = 9, .limit = cases[i].limit};
+        struct reading reading;
+        begin(rows, &reading);
+        reading_list(&reading, &ask);
+        assert_int_equal(zmsg_size(reading.answer), 1 + cases[i].want);
+        end(&reading);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_ROWS(test_example), WITH_ROWS(test_positions),
+    const struct CMUnitTest tests[] = {WITH_ROWS(test_example),
+                                       WITH_ROWS(test_positions),
                                        WITH_ROWS(test_an_empty_feed_has_a_head),
                                        WITH_ROWS(test_polls_and_timeline_of_an_ended_task),
-                                       WITH_ROWS(test_lists_refuse_states_that_there_are_not)};
+                                       WITH_ROWS(test_lists_refuse_states_that_there_are_not),
+                                       WITH_ROWS(test_a_list_is_as_long_as_was_asked_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
