@@ -306,7 +306,7 @@ static void tasks_send_attached(struct api_call *call, zmsg_t *answer,
     struct msg_task_view view;
     bool ended = strcmp(head->rc, "exists") == 0;
     if (!ended)
-        (void)tasks_send_done(call, answer, 200);
+        (void)tasks_send_whole(call, answer, 200);
     else if (tasks_view(answer, &view) && strcmp(view.provider_id, provider_id) == 0)
         (void)tasks_send_whole(call, answer, 200);
     else

@@ -22,13 +22,14 @@ static void command_say(struct msg_answer *answer, const char *rc, const char *d
     ald_text_cut(answer->detail, sizeof answer->detail, ald_span_str(detail));
 }
 
-/* What is known of a task without its stored row: enough for an answer to a command. */
+/* What is known of a task: enough for an answer to a command. */
 static void command_view(struct tracker *self, uint64_t id, struct msg_task_view *view)
 {
     const struct pending_task *task = pending_find(self->pending, id);
     struct vault_end end;
     enum ald_state state = ALD_STATE_ACCEPTED;
     view->task = id;
+    vault_task_words(&self->vault, id, view->key, view->meta);
     view->created_at_ms = ald_task_id_wall_ms(id);
     if (task) {
         const struct ald_profile *profile = task->account->profile;
@@ -206,7 +207,6 @@ void command_register(struct tracker *self, const struct msg_register *ask,
     act_unpark(self, id);
     command_view(self, id, view);
     ald_text_cut(view->provider, sizeof view->provider, ald_span_str(ask->provider));
-    ald_text_cut(view->key, sizeof view->key, ald_span_str(ask->key));
     command_say(answer, "ok", "");
 }
 

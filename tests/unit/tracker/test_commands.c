@@ -25,8 +25,12 @@ static const char *ask(struct stage *stage, const struct msg_register *question)
     return answer.rc;
 }
 
-static const struct msg_register with_key = {
-    .req = 9, .provider = "two", .provider_id = "77", .key = "k1", .digest = "d1"};
+static const struct msg_register with_key = {.req = 9,
+                                             .provider = "two",
+                                             .provider_id = "77",
+                                             .key = "k1",
+                                             .digest = "d1",
+                                             .meta = "page 3"};
 
 static void test_example(void **state)
 {
@@ -35,6 +39,7 @@ static void test_example(void **state)
     assert_string_equal(view.state, "pending");
     assert_string_equal(view.provider_id, "77");
     assert_string_equal(view.key, "k1");
+    assert_string_equal(view.meta, "page 3");
     assert_int_equal(strlen(view.token), ALD_TOKEN_MAX - 1);
     assert_int_equal(view.give_up_at_ms - view.stale_at_ms, 600000 - 45000);
     uint64_t task = 0;
@@ -53,6 +58,8 @@ static void test_the_same_key(void **state)
     uint64_t task = view.task;
     assert_string_equal(ask(stage, &with_key), "exists");
     assert_int_equal(view.task, task);
+    assert_string_equal(view.key, "k1");
+    assert_string_equal(view.meta, "page 3");
     stage_restart(stage, NULL);
     assert_string_equal(ask(stage, &with_key), "exists");
     assert_int_equal(view.task, task);
