@@ -143,8 +143,9 @@ static void api_dispatch(struct api_call *call)
             continue;
         }
         if (!(route->flags & API_OPEN) && !api_allowed(call->api, request)) {
-            (void)http_answer(call->exchange, 401, "WWW-Authenticate: Bearer\r\n",
-                              ald_span_str(""));
+            api_problem_with(call, 401, "WWW-Authenticate: Bearer\r\n",
+                             "A token is needed, one of gateway.tokens: Authorization: Bearer "
+                             "TOKEN.");
             return;
         }
         if ((route->flags & (API_OPEN | API_ASKS)) != 0 || api_query(call, NULL, 0))
@@ -157,7 +158,8 @@ static void api_dispatch(struct api_call *call)
     }
     char extra[96];
     (void)snprintf(extra, sizeof extra, "Allow: %s\r\n", allow);
-    (void)http_answer(call->exchange, 405, extra, ald_span_str(""));
+    api_problem_with(call, 405, extra,
+                     "This route takes another method: the header Allow names it.");
 }
 
 static void api_renew(struct ald_buf *buf)

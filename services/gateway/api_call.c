@@ -30,9 +30,9 @@ static const char *api_title(unsigned status)
         unsigned status;
         const char *title;
     } titles[] = {
-        {400, "Bad request"}, {403, "Forbidden"}, {404, "Not found"},     {409, "Conflict"},
-        {410, "Gone"},        {413, "Too large"}, {422, "Unprocessable"}, {500, "Failed"},
-        {503, "Unavailable"}, {504, "No answer"},
+        {400, "Bad request"},    {401, "Unauthorized"}, {403, "Forbidden"},   {404, "Not found"},
+        {405, "No such method"}, {409, "Conflict"},     {410, "Gone"},        {413, "Too large"},
+        {422, "Unprocessable"},  {500, "Failed"},       {503, "Unavailable"}, {504, "No answer"},
     };
     for (size_t i = 0; i < ALD_COUNT(titles); i++)
         if (titles[i].status == status)
@@ -40,7 +40,8 @@ static const char *api_title(unsigned status)
     return "Error";
 }
 
-void api_problem(struct api_call *call, unsigned status, const char *detail)
+void api_problem_with(struct api_call *call, unsigned status, const char *headers,
+                      const char *detail)
 {
     struct json_out out = api_json(call);
     json_out_object(&out, NULL);
@@ -50,10 +51,14 @@ void api_problem(struct api_call *call, unsigned status, const char *detail)
     json_out_text(&out, "detail", detail);
     json_out_close_object(&out);
     ald_buf_put_byte(out.buf, '\n');
-    char extra[128];
-    (void)snprintf(extra, sizeof extra, "Content-Type: application/problem+json\r\n%s",
-                   status == 503 ? call->api->retry : "");
+    char extra[192];
+    (void)snprintf(extra, sizeof extra, "Content-Type: application/problem+json\r\n%s", headers);
     (void)http_answer(call->exchange, status, extra, ald_buf_span(out.buf));
+}
+
+void api_problem(struct api_call *call, unsigned status, const char *detail)
+{
+    api_problem_with(call, status, status == 503 ? call->api->retry : "", detail);
 }
 
 bool api_body(struct api_call *call)

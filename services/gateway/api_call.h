@@ -48,6 +48,9 @@ void api_notes(struct api_call *call, struct audit *books);
 
 /* Answer with a problem. detail: a sentence. */
 void api_problem(struct api_call *call, unsigned status, const char *detail);
+/* headers: lines of its own, each with its end. */
+void api_problem_with(struct api_call *call, unsigned status, const char *headers,
+                      const char *detail);
 /* Answer with worker->out as JSON. ALD_CLOSED: the client is gone. */
 enum ald_rc api_send(struct api_call *call, unsigned status);
 /* Begin JSON in worker->out. */

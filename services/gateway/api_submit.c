@@ -1,5 +1,7 @@
 #include "services/gateway/api_submit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
@@ -19,6 +21,77 @@ void api_submit_free(struct api_submit *self)
     if (self->submission.data)
         explicit_bzero(self->submission.data, self->submission.cap);
     ald_buf_free(&self->submission);
+}
+
+static int submit_order(const void *left, const void *right)
+{
+    const struct ald_span *a = left;
+    const struct ald_span *b = right;
+    size_t len = a->len < b->len ? a->len : b->len;
+    int order = len > 0 ? memcmp(a->data, b->data, len) : 0;
+    return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
+}
+
+static size_t submit_count(struct ald_json object)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(object);
+    struct ald_json value;
+    struct ald_span key;
+    size_t count = 0;
+    while (ald_json_walk_next(&walk, &key, &value))
+        count++;
+    return count;
+}
+
+/* The names of an object's members, decoded into text; one that no text can be stays as it is. */
+static void submit_names(struct ald_json object, struct ald_buf *text, struct ald_span *names)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(object);
+    struct ald_json value;
+    struct ald_span key;
+    size_t count = 0;
+    ald_buf_put_byte(text, ' '); /* so that there is a buffer */
+    for (; ald_json_walk_next(&walk, &key, &value); count++) {
+        const struct ald_json name = {.kind = ALD_JSON_STRING, .raw = key};
+        size_t begun = text->len;
+        if (ald_json_text(name, text) != ALD_OK) {
+            text->len = begun;
+            ald_buf_put_span(text, key);
+        }
+        names[count].len = text->len - begun;
+    }
+    const uint8_t *at = text->data + 1;
+    for (size_t i = 0; i < count; at += names[i].len, i++)
+        names[i].data = at;
+}
+
+/* Who says a thing twice means one of the two, and we don't know which. Sorted, as an object may
+ * have very many members. False: a problem was answered. */
+static bool submit_once(struct api_call *call, const char *where, struct ald_json object)
+{
+    size_t count = object.kind == ALD_JSON_OBJECT ? submit_count(object) : 0;
+    if (count < 2)
+        return true;
+    struct ald_buf text;
+    struct ald_span *names = calloc(count, sizeof *names);
+    ALD_ASSERT(names);
+    ald_buf_init(&text, API_BODY_MAX);
+    submit_names(object, &text, names);
+    qsort(names, count, sizeof *names, submit_order);
+    size_t at = 1;
+    while (at < count && submit_order(&names[at - 1], &names[at]) != 0)
+        at++;
+    if (at < count) {
+        char name[64];
+        char detail[128];
+        ald_text_cut(name, sizeof name, names[at]);
+        (void)snprintf(detail, sizeof detail, "The member %s stands in %s twice.", name, where);
+        api_problem(call, 400, detail);
+    }
+    explicit_bzero(text.data, text.cap);
+    ald_buf_free(&text);
+    free(names);
+    return at == count;
 }
 
 static void submit_member(struct ald_buf *out, char before, struct ald_span key,
@@ -81,9 +154,10 @@ bool api_submit_read(struct api_call *call, struct api_submit *out)
         api_problem(call, 413, "params and files are larger than 960 KiB together.");
         return false;
     }
-    if (out->submission.len == 0 ||
-        ald_given_read(ald_buf_span(&out->submission), &given, &why) == ALD_OK)
+    if (out->submission.len == 0)
         return true;
+    if (ald_given_read(ald_buf_span(&out->submission), &given, &why) == ALD_OK)
+        return submit_once(call, "params", given.params) && submit_once(call, "files", given.files);
     api_problem(call, 400, why);
     return false;
 }

@@ -647,8 +647,9 @@ def test_tasks_are_made_and_shown():
         assert len(ask["digest"]) == 64
         task = gate.private.get("/v1/tasks/17").json()
         assert task["timeline"] == [{"at_ms": 6, "what": "created", "text": "by a test"}]
-        assert gate.private.post_json("/v1/tasks/17/attach", {"provider_id": "9"}).status == 200
-        assert desk.asked[-1]["provider_id"] == "9"
+        attached = gate.private.post_json("/v1/tasks/17/attach", {"provider_id": "9"})
+        assert attached.status == 200 and attached.json()["timeline"] == task["timeline"]
+        assert desk.asked[-2]["provider_id"] == "9"
         assert gate.private.post_json("/v1/tasks/17/cancel", {}).status == 200
         page = gate.private.get("/v1/tasks", state="pending", q="a b", limit=7).json()
         assert [one["id"] for one in page["tasks"]] == ["17"]
@@ -711,7 +712,12 @@ def test_pages_of_other_sites_are_refused(house_of_the_file):
     answer = gate.private.post_json("/v1/tasks", {"provider": "two"}, {"Origin": "http://evil"})
     assert answer.status == 403
     assert gate.private.request("GET", "/v1/status", None, {"Host": "evil.test"}).status == 403
-    assert gate.private.request("OPTIONS", "/v1/tasks").status == 405
+    for method, target, allow in (("OPTIONS", "/v1/tasks", "POST, GET"),
+                                  ("POST", "/v1/status", "GET")):
+        answer = gate.private.request(method, target)
+        assert (answer.status, answer.headers["content-type"]) == (405, "application/problem+json")
+        assert sorted(answer.headers["allow"].split(", ")) == sorted(allow.split(", "))
+        assert (answer.json()["status"], "Allow" in answer.json()["detail"]) == (405, True)
     assert gate.private.request("GET", "/v1/nothing").status == 404
 
 

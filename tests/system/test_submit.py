@@ -66,7 +66,7 @@ def demand_audit(house):
 
 def test_example(house):
     task, ref = order(house, solve=0.2)
-    assert task["state"] == "accepted"
+    assert (task["state"], task["key"], task["meta"]) == ("accepted", "", "")
     ended = house.ended(task["id"])
     (entry,) = bought(house, ref)
     assert (ended["state"], ended["source"]) == ("done", "callback")
@@ -178,6 +178,7 @@ def test_never_submitted_in_time():
 
 def test_the_same_key_is_the_same_task(house):
     first, ref = order(house, key="order-1", solve=0)
+    assert first["key"] == "order-1"
     body = {"provider": "sandbox", "params": {"method": "test", "ref": ref, "solve": 0}}
     again = house.post("/v1/tasks", body, **{"Idempotency-Key": "order-1"})
     assert again["id"] == first["id"]
@@ -211,6 +212,11 @@ def test_what_the_provider_hears(house):
 def test_bad_submissions(house):
     for body, status in ((b'{"provider":"sandbox","params":[]}', 400),
                          (b'{"provider":"sandbox","params":{},"params":{}}', 400),
+                         (b'{"provider":"sandbox","params":{"a":1,"b":2,"a":2}}', 400),
+                         (b'{"provider":"sandbox","params":{"a":1,"\\u0061":2}}', 400),
+                         (b'{"provider":"sandbox","params":{"":1,"":2}}', 400),
+                         (b'{"provider":"sandbox","params":{},"files":{"a":{"content":"YQ=="},'
+                          b'"a":{"content":"YQ=="}}}', 400),
                          (b'{"provider":"sandbox","params":{},"files":{"a":1}}', 400),
                          (b'{"provider":"sandbox","files":{"a":{"content":"YQ=="}},"provider_id":"7"}',
                           400),
@@ -219,6 +225,8 @@ def test_bad_submissions(house):
         answer = house.private.request("POST", "/v1/tasks", body,
                                        {"Content-Type": "application/json"})
         assert answer.status == status, (body[:60], answer)
+        if body.count(b'"a":') > 1:
+            assert "member a stands in" in answer.json()["detail"], answer
     task, _ = order(house, files={"file": {"content": "not base64!"}})
     ended = house.ended(task["id"])
     assert (ended["state"], ended["code"]) == ("failed", "invalid_submission")
