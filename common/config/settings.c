@@ -147,6 +147,12 @@ static void settings_read_file(const char *path, bool must, struct ald_errors *e
     if (ald_yaml_load(path, 0, errors, &doc) != ALD_OK)
         return;
     out->docs->doc[out->docs->count++] = doc;
+    if (ald_yaml_root(doc)->line == 0) { /* {} has a place, nothing has none */
+        ald_errors_add(errors, &at,
+                       "The file is empty: it may be half written. Settings that say nothing are "
+                       "written as {}.");
+        return;
+    }
     ald_setting_take_tree(&ALD_SETTINGS_TABLE, ald_yaml_root(doc), errors, out);
     out->providers = settings_providers(out->docs, path, errors);
 }

@@ -106,7 +106,8 @@ struct ald_settings {
 
 /* Load. path NULL: $ALDABA_CONFIG, else the default file, which alone may be missing. flags are
  * `key=value`. ALD_OK: out is filled, ald_settings_free it. ALD_INVALID: errors say all that is
- * wrong, with the providers, too; out is empty and needs no free. */
+ * wrong, with the providers, too, and a file that says nothing is; out is empty and needs no free.
+ */
 ALD_NODISCARD enum ald_rc ald_settings_load(const char *path, const char *const *flags,
                                             size_t flag_count, struct ald_errors *errors,
                                             struct ald_settings *out);

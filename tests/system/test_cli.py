@@ -105,6 +105,8 @@ REFUSED = {
     "/v1/tasks?state=polling": "accepted, submitting, pending, done",
     "/v1/tasks?sate=done": "state, provider, q, since, until, limit, cursor",
     "/v1/tasks?limit=many": "limit must be a whole number",
+    "/v1/tasks?limit=1001": "limit must be at most 1000.",
+    "/v1/dead-letters?limit=1001": "limit must be at most 1000.",
     "/v1/tasks?since=yesterday": "since must be a whole number",
     f"/v1/tasks?provider={'x' * 100}": "provider is longer than",
     "/v1/events?state=pending": "done, failed, lost, expired, cancelled",
@@ -221,7 +223,10 @@ def test_a_check_without_a_file_is_no_good_news(tmp_path):
     done = subprocess.run([binary("aldaba"), "config", "check"], capture_output=True, text=True,
                           timeout=SOON_S, check=False, env=environment)
     assert done.returncode == 78 and "--config" in said(done) and not done.stdout
-    empty = check(tmp_path, "")
+    for nothing in ("", "# all of it is gone\n", "null\n"):
+        wrong = check(tmp_path, nothing)
+        assert wrong.returncode == 78 and "aldaba.yaml: The file is empty" in wrong.stderr, wrong
+    empty = check(tmp_path, "{}")
     assert empty.returncode == 0 and "0 providers" in empty.stdout
     assert "Nobody can call back" in said(empty)
 
@@ -236,7 +241,7 @@ def test_settings_are_printed_with_their_providers(house, tmp_path):
     sandbox = printed["providers"]["sandbox"]
     assert sandbox["callback"]["auth"]["source_ips"] == ["127.0.0.1"]
     assert sandbox["secrets"]["key"] == "***"
-    none = check(tmp_path, "", "config", "print", "--json")
+    none = check(tmp_path, "{}", "config", "print", "--json")
     assert json.loads(none.stdout)["providers"] == {}
 
 

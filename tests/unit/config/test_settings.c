@@ -95,6 +95,22 @@ static void test_missing_file(void **state)
     (void)load(NULL, NULL, "none.yaml: There is no such file.\n");
 }
 
+/* It is most likely half written: nobody means all defaults by that. */
+static void test_empty_file(void **state)
+{
+    (void)state;
+    static const char *const nothing[] = {"", "\n", "# gone\n", "null\n", "~"};
+    for (size_t i = 0; i < ALD_COUNT(nothing); i++) {
+        folder_write(&folder, "a.yaml", nothing[i]);
+        (void)load(folder_path(&folder, "a.yaml"), NULL,
+                   "a.yaml: The file is empty: it may be half written. Settings that say nothing "
+                   "are written as {}.\n");
+    }
+    folder_write(&folder, "a.yaml", "{}\n");
+    struct ald_settings settings = load(folder_path(&folder, "a.yaml"), NULL, "");
+    ald_settings_free(&settings);
+}
+
 static void test_providers(void **state)
 {
     (void)state;
@@ -187,7 +203,7 @@ static void test_dependencies(void **state)
     folder_write(&folder, "a.yaml", "gateway: {ack_max: 100ms}\n"); /* the other is the default */
     (void)load(folder_path(&folder, "a.yaml"), NULL,
                "a.yaml:1:11: gateway.ack_min must not be longer than gateway.ack_max.\n");
-    folder_write(&folder, "a.yaml", "");
+    folder_write(&folder, "a.yaml", "{}\n");
     (void)load(folder_path(&folder, "a.yaml"), "gateway.ack_max=100ms",
                "a.yaml: gateway.ack_min must not be longer than gateway.ack_max.\n");
 }
@@ -282,11 +298,17 @@ static void test_secret_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_example),          TEST(test_order),
-        TEST(test_missing_file),     TEST(test_providers),
-        TEST(test_all_errors),       TEST(test_dependencies),
-        TEST(test_addresses),        TEST(test_errors_of_providers_come_along),
-        TEST(test_secret_file),      TEST(test_what_is_not_shown),
+        TEST(test_example),
+        TEST(test_order),
+        TEST(test_missing_file),
+        TEST(test_empty_file),
+        TEST(test_providers),
+        TEST(test_all_errors),
+        TEST(test_dependencies),
+        TEST(test_addresses),
+        TEST(test_errors_of_providers_come_along),
+        TEST(test_secret_file),
+        TEST(test_what_is_not_shown),
         TEST(test_print_reads_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
