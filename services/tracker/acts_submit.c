@@ -208,6 +208,7 @@ const char *submit_outcome(struct tracker *self, const struct msg_outcome *outco
                                              .leased = pending_submit_leased(task, outcome->lease),
                                              .left = outcome->left,
                                              .answered = outcome->answered,
+                                             .http = outcome->http,
                                              .verdict = &verdict};
     submission_decide(task->submit, &report, &decision);
     if (decision.end == SUBMISSION_NOTHING)

@@ -1,5 +1,7 @@
 #include "services/tracker/submission.h"
 
+#include <string.h>
+
 #include "common/base/backoff.h"
 
 enum { SUBMISSION_HOLD_MS = 60000 /* an account at fault that does not say how long */ };
@@ -99,6 +101,14 @@ static bool submission_matters(const struct submission *self,
     return report->attempt == self->attempt + 1 && (report->left || report->leased);
 }
 
+/* A refusal that comes with a failure of the server's own may be a failure after it was taken; the
+ * profile can say otherwise by submit.not_taken. */
+static bool submission_doubtful(const struct submission_report *report)
+{
+    return report->answered && report->http >= 500 &&
+           strcmp(report->verdict->code, "not_taken") != 0;
+}
+
 void submission_decide(const struct submission *self, const struct submission_report *report,
                        struct submission_decision *out)
 {
@@ -114,6 +124,9 @@ void submission_decide(const struct submission *self, const struct submission_re
         submission_say(out, SUBMISSION_UNSURE,
                        "The request was sent and no whole answer came: the provider may have "
                        "taken it.");
+    if (out->end == SUBMISSION_AGAIN && submission_doubtful(report))
+        submission_say(out, SUBMISSION_UNSURE,
+                       "The provider failed while it answered: it may have taken it.");
     out->unasked = !report->left && verdict->then == ALD_THEN_IGNORE;
     bool taken = out->end == SUBMISSION_TAKEN || out->end == SUBMISSION_DONE;
     if (!taken && !submission_matters(self, report))

@@ -60,6 +60,7 @@ struct submission_report {
     bool left;      /* bytes may have reached the provider */
     bool answered;  /* a whole answer came */
     const struct ald_verdict *verdict;
+    uint64_t http; /* status of the answer */
 };
 
 enum submission_end {

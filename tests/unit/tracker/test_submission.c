@@ -116,6 +116,26 @@ static void test_what_answers_mean(void **state)
         SUBMISSION_FAILED);
 }
 
+/* A refusal with a status of 5xx: who failed may have taken it, and would be asked to again. */
+static void test_refused_by_a_server_that_failed(void **state)
+{
+    (void)state;
+    static const enum ald_class classes[] = {ALD_CLASS_TRANSIENT, ALD_CLASS_CONFIG,
+                                             ALD_CLASS_UNKNOWN};
+    const struct submission submit = {.stage = SUBMISSION_STARTED, .attempt = 1, .lease = 10};
+    for (size_t i = 0; i < ALD_COUNT(classes); i++) {
+        struct ald_verdict verdict = code(classes[i]);
+        struct submission_report report = {
+            .attempt = 1, .lease = 10, .left = true, .answered = true, .verdict = &verdict};
+        report.http = 429;
+        assert_int_equal(ends(&submit, report), SUBMISSION_AGAIN);
+        report.http = 504;
+        assert_int_equal(ends(&submit, report), SUBMISSION_UNSURE);
+        (void)snprintf(verdict.code, sizeof verdict.code, "not_taken"); /* the profile says so */
+        assert_int_equal(ends(&submit, report), SUBMISSION_AGAIN);
+    }
+}
+
 /* A report is a fact about its attempt: not about the one that another lease has started since. */
 static void test_whose_report_it_is(void **state)
 {
@@ -127,21 +147,21 @@ static void test_whose_report_it_is(void **state)
         enum submission_end end;
     } cases[] = {
         /* Attempt 2 of lease 10 is under way, or was. */
-        {SUBMISSION_STARTED, {2, 10, true, true, true, &busy}, SUBMISSION_AGAIN},
-        {SUBMISSION_STARTED, {2, 9, false, false, false, &handed_back}, SUBMISSION_NOTHING},
-        {SUBMISSION_UNCERTAIN, {2, 9, false, false, false, &handed_back}, SUBMISSION_NOTHING},
-        {SUBMISSION_UNCERTAIN, {2, 10, false, false, false, &handed_back}, SUBMISSION_AGAIN},
-        {SUBMISSION_STARTED, {1, 8, false, true, true, &busy}, SUBMISSION_NOTHING},
-        {SUBMISSION_STARTED, {1, 8, false, true, false, &unknown}, SUBMISSION_NOTHING},
-        {SUBMISSION_STARTED, {1, 8, false, true, true, &taken}, SUBMISSION_TAKEN},
+        {SUBMISSION_STARTED, {2, 10, true, true, true, &busy, 0}, SUBMISSION_AGAIN},
+        {SUBMISSION_STARTED, {2, 9, false, false, false, &handed_back, 0}, SUBMISSION_NOTHING},
+        {SUBMISSION_UNCERTAIN, {2, 9, false, false, false, &handed_back, 0}, SUBMISSION_NOTHING},
+        {SUBMISSION_UNCERTAIN, {2, 10, false, false, false, &handed_back, 0}, SUBMISSION_AGAIN},
+        {SUBMISSION_STARTED, {1, 8, false, true, true, &busy, 0}, SUBMISSION_NOTHING},
+        {SUBMISSION_STARTED, {1, 8, false, true, false, &unknown, 0}, SUBMISSION_NOTHING},
+        {SUBMISSION_STARTED, {1, 8, false, true, true, &taken, 0}, SUBMISSION_TAKEN},
         /* It was told that attempt 2 was not taken. */
-        {SUBMISSION_WAITING, {2, 10, false, true, true, &busy}, SUBMISSION_NOTHING},
-        {SUBMISSION_WAITING, {2, 10, false, true, false, &unknown}, SUBMISSION_NOTHING},
-        {SUBMISSION_WAITING, {2, 10, false, true, true, &taken}, SUBMISSION_TAKEN},
-        {SUBMISSION_WAITING, {3, 11, true, false, false, &handed_back}, SUBMISSION_AGAIN},
-        {SUBMISSION_WAITING, {3, 12, false, false, false, &handed_back}, SUBMISSION_NOTHING},
+        {SUBMISSION_WAITING, {2, 10, false, true, true, &busy, 0}, SUBMISSION_NOTHING},
+        {SUBMISSION_WAITING, {2, 10, false, true, false, &unknown, 0}, SUBMISSION_NOTHING},
+        {SUBMISSION_WAITING, {2, 10, false, true, true, &taken, 0}, SUBMISSION_TAKEN},
+        {SUBMISSION_WAITING, {3, 11, true, false, false, &handed_back, 0}, SUBMISSION_AGAIN},
+        {SUBMISSION_WAITING, {3, 12, false, false, false, &handed_back, 0}, SUBMISSION_NOTHING},
         /* A store that is older than what was done. */
-        {SUBMISSION_WAITING, {3, 12, false, true, false, &unknown}, SUBMISSION_UNSURE},
+        {SUBMISSION_WAITING, {3, 12, false, true, false, &unknown, 0}, SUBMISSION_UNSURE},
     };
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
         const struct submission submit = {.stage = cases[i].stage, .attempt = 2, .lease = 10};
@@ -360,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_who_may_start),
         cmocka_unit_test(test_what_answers_mean),
+        cmocka_unit_test(test_refused_by_a_server_that_failed),
         cmocka_unit_test(test_whose_report_it_is),
         cmocka_unit_test(test_waits_and_blocks),
         cmocka_unit_test(test_leases),
