@@ -1,7 +1,5 @@
 #include "services/tracker/submission.h"
 
-#include <string.h>
-
 #include "common/base/backoff.h"
 
 enum { SUBMISSION_HOLD_MS = 60000 /* an account at fault that does not say how long */ };
@@ -101,12 +99,11 @@ static bool submission_matters(const struct submission *self,
     return report->attempt == self->attempt + 1 && (report->left || report->leased);
 }
 
-/* A refusal that comes with a failure of the server's own may be a failure after it was taken; the
- * profile can say otherwise by submit.not_taken. */
+/* A refusal that comes with a failure of the server's own may be a failure after it was taken. What
+ * the profile's submit.not_taken knows has no code. */
 static bool submission_doubtful(const struct submission_report *report)
 {
-    return report->answered && report->http >= 500 &&
-           strcmp(report->verdict->code, "not_taken") != 0;
+    return report->answered && report->http >= 500 && report->verdict->code[0] != '\0';
 }
 
 void submission_decide(const struct submission *self, const struct submission_report *report,
