@@ -336,6 +336,10 @@ static int service_run(ald_service_t *self)
 int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, void *context)
 {
     struct service_arguments arguments = {0};
+    sigset_t reload;
+    (void)sigemptyset(&reload);
+    (void)sigaddset(&reload, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &reload, NULL); /* one that comes while we start is heeded then */
     service_arguments(argc, argv, ops, &arguments);
     ald_service_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);

@@ -1,6 +1,7 @@
 /* Tasks over HTTP: register, reserve, look, wait, list, cancel, attach. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/clock.h"
 #include "common/base/digest.h"
@@ -98,11 +99,23 @@ static enum ald_rc tasks_send_done(struct api_call *call, zmsg_t *answer, unsign
 
 /* ---- POST /v1/tasks ---- */
 
+static unsigned tasks_keys(const struct http_request *request)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < request->header_count; i++)
+        count += strcasecmp(request->headers[i].name, "Idempotency-Key") == 0;
+    return count;
+}
+
 static bool tasks_key(struct api_call *call, struct msg_register *ask)
 {
     const char *key = http_header(call->request, "Idempotency-Key");
     if (!key)
         return true;
+    if (tasks_keys(call->request) > 1) {
+        api_problem(call, 400, "There are two Idempotency-Keys; which of them counts?");
+        return false;
+    }
     for (const char *at = key; *at != '\0'; at++) {
         if (*at < 0x21 || *at > 0x7e) {
             api_problem(call, 400, "The Idempotency-Key must be printable ASCII without spaces.");

@@ -275,6 +275,8 @@ void command_cancel(struct tracker *self, const struct msg_cancel *ask, struct m
     struct pending_task *task = command_open(self, ask->task, answer, view);
     if (!task)
         return;
+    if (task->submit && task->submit->stage == SUBMISSION_STARTED)
+        submit_unsure(self, task); /* the provider may have it: a letter says so, dropped with it */
     struct ending ending = {.state = ALD_STATE_CANCELLED,
                             .source = ALD_SOURCE_MANUAL,
                             .code = "",

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/keep_orphans.h"
 #include "services/tracker/keep_submits.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pushes.h"
@@ -47,12 +48,7 @@ static void keep_task(void *arg, const struct vault_task *row)
                                   .alerted =
                                       row->made_ms + row->stale_after_ms <= self->run_base_ms};
     if (!facts.profile) {
-        ald_log(ALD_ERROR, "task.orphaned",
-                "provider=%s task=%" PRIu64
-                " text=\"its profile is not in the settings; put it back to go on\"",
-                ALD_Q(name), row->id);
-        if (self->orphans++ == 0) /* they come oldest first */
-            self->lowest_orphan = row->id;
+        keep_orphan(self, name, row->id);
         return;
     }
     if (pending_add(self->pending, &facts) != ALD_OK)
@@ -127,6 +123,7 @@ static void keep_memory(struct tracker *self)
     self->park = park_new();
     self->quota = quota_new();
     self->tail = tail_new();
+    self->away = zhashx_new();
     self->index_pace = (struct pace){.least = 64, .most = 4096, .rows = 1024};
     self->purge_pace = (struct pace){.least = 16, .most = KEEP_PURGE_ROWS, .rows = 64};
     self->orphans = 0;
@@ -141,6 +138,7 @@ void keep_forget(struct tracker *self)
     park_destroy(&self->park);
     quota_destroy(&self->quota);
     tail_destroy(&self->tail);
+    zhashx_destroy(&self->away);
 }
 
 enum ald_rc keep_mark_open(struct tracker *self, struct ald_err *err)
@@ -256,6 +254,7 @@ enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
     pushes_back(self);
     keep_submits_back(self);
     keep_budgets_back(self);
+    keep_orphans_back(self);
     vault_each_parked(&self->vault, keep_parked, self);
     vault_each_sender(&self->vault, keep_restore_sender, self);
     self->kept_arrival = vault_meta(&self->vault, "kept_arrival");

@@ -172,6 +172,18 @@ void keep_given(struct tracker *self, const struct ald_profile *profile)
     vault_meta_set(&self->vault, fact, budget->given);
 }
 
+void keep_resumed(struct tracker *self, const struct ald_profile *profile)
+{
+    char fact[KEEP_FACT_MAX];
+    struct budget *budget = &pending_account(self->pending, profile)->budget;
+    if (budget->paused)
+        return; /* its end will do */
+    const int64_t now_ms = tracker_now(self).run_ms;
+    budget->resumed_ms = now_ms > 0 ? now_ms : 1;
+    keep_name(fact, "pause", profile->name, NULL, NULL);
+    vault_meta_set(&self->vault, fact, budget->resumed_ms);
+}
+
 void keep_pause(struct tracker *self, const struct ald_profile *profile, bool paused)
 {
     char fact[KEEP_FACT_MAX];

@@ -25,6 +25,8 @@ void keep_budgets_last(struct tracker *self);
 
 /* Within a transaction: the provider of this profile was given one more task. */
 void keep_given(struct tracker *self, const struct ald_profile *profile);
+/* Within a transaction: this profile's tasks may be asked for again, and have last_poll_grace. */
+void keep_resumed(struct tracker *self, const struct ald_profile *profile);
 /* Within a transaction: a person pauses or resumes. */
 void keep_pause(struct tracker *self, const struct ald_profile *profile, bool paused);
 

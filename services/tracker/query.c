@@ -351,7 +351,7 @@ enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *er
 void query_forget(query_t *self)
 {
     if (self && self->backup)
-        query_backup_end(self, "io", "The store failed under the backup; begin again.");
+        query_backup_end(self, "io", "The store was closed under the backup; begin again.");
 }
 
 void query_destroy(query_t **self_p)

@@ -15,6 +15,7 @@
 #include "services/tracker/jobs.h"
 #include "services/tracker/keep.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/keep_orphans.h"
 #include "services/tracker/keyfile.h"
 #include "services/tracker/outbox.h"
 #include "services/tracker/position.h"
@@ -93,11 +94,9 @@ static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
     return ALD_OK;
 }
 
-/* The store failed: nothing in memory can be trusted to be on disk. */
-static void tracker_give_up_store(struct tracker *self)
+/* Throw memory away; it is read back at the next try. */
+static void tracker_close_store(struct tracker *self)
 {
-    ald_log(ALD_ERROR, "store.failed", "rc=%s text=%s", ald_rc_name(self->vault.rc),
-            ALD_Q(ald_store_message(self->vault.store)));
     feed_forget(self->feed);
     query_forget(self->query);
     reader_destroy(&self->reader); /* before the writer opens: closing a file drops all its locks */
@@ -109,6 +108,14 @@ static void tracker_give_up_store(struct tracker *self)
     calls_forget(self->calls);
     pushes_forget(self->pushes);
     jobs_reset(self->jobs);
+}
+
+/* The store failed: nothing in memory can be trusted to be on disk. */
+static void tracker_give_up_store(struct tracker *self)
+{
+    ald_log(ALD_ERROR, "store.failed", "rc=%s text=%s", ald_rc_name(self->vault.rc),
+            ALD_Q(ald_store_message(self->vault.store)));
+    tracker_close_store(self);
 }
 
 bool tracker_commit(struct tracker *self)
@@ -246,7 +253,16 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
 
 static void tracker_reload(void *arg, ald_profiles_t *fresh)
 {
-    renew_profiles(arg, fresh);
+    struct tracker *self = arg;
+    renew_profiles(self, fresh);
+    if (!self->open || !keep_orphans_found(self))
+        return;
+    ald_log(ALD_INFO, "tracker.reads_back", "orphans=%" PRIu64, self->orphans);
+    keep_last(self);
+    if (self->open)
+        tracker_close_store(self);
+    self->retry_ms = 0;
+    tracker_retry_store(self);
 }
 
 static void tracker_drain(void *arg)

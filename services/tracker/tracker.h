@@ -67,7 +67,8 @@ struct tracker {
     int64_t seen_rows;    /* arrivals and notes as of the last tick */
     int64_t kept_arrival; /* senders on disk are as of this arrival */
     bool learned;         /* callbacks taught what is not on disk (stale.h) */
-    uint64_t orphans;     /* open tasks whose profile is not loaded */
+    uint64_t orphans;     /* open tasks whose profile is not loaded (keep_orphans.h) */
+    zhashx_t *away;       /* names of their providers */
     uint64_t lowest_orphan;
     bool open;  /* the store is, and everything is read back */
     bool older; /* it may be an older copy: found when it was read back */

@@ -167,6 +167,32 @@ def test_a_provider_that_is_gone_ends_its_tasks(house):
     assert done.returncode == 0, done.stdout
 
 
+def test_orphans_come_in_when_their_profile_is_back(house):
+    """The tracker started without it, and it is read anew: no other start is needed."""
+    write(house, {"old": calm(house)})
+    hang_up(house)
+    called, polled = house.reserve(provider="old"), house.register(fresh(house), provider="old")
+    other = house.reserve()
+    house.settings["providers"] = {}
+    house.write_settings()
+    house.tracker.kill9()
+    house.tracker.start()
+    house.until_serving()
+    assert len(said(house, "task.orphaned")) == 2
+    assert callback(house, called, "1", "early").status == 200  # a letter: its task is not known
+    write(house, {"old": calm(house)})
+    hang_up(house)
+    until(lambda: said(house, "tasks.back"), SOON_S, "they are not read back")
+    assert callback(house, called, "1", "early").status == 200
+    assert result_of(house, called) == b"early"
+    assert house.public.get("/callback/old", id=polled["provider_id"], code="hint").status == 200
+    assert result_of(house, polled) == b"polled"
+    assert callback(house, other, "2", "other").status == 200
+    assert result_of(house, other) == b"other"
+    done = house.aldaba("audit")
+    assert done.returncode == 0, done.stdout
+
+
 def test_what_needs_a_restart_is_named(house):
     write(house, gateway={"threads": 7}, log={"level": "debug"}, store={"keep_results": "9d"})
     hang_up(house)

@@ -104,6 +104,17 @@ def test_a_lost_answer_is_uncertain_and_the_callback_closes_it(house, loss):
     demand_audit(house)
 
 
+def test_cancelled_while_nobody_knows(house):
+    """What was bought and is not wanted any more is on record."""
+    task, ref = order(house, orders="took-hang", fate="drop")
+    until(lambda: bought(house, ref), SOON_S, "it was not asked")
+    assert house.post(f"/v1/tasks/{task['id']}/cancel", {})["state"] == "cancelled"
+    until(lambda: letters(house, task["id"], "dropped") == [("submit_uncertain", "dropped")],
+          SOON_S, lambda: letters(house, task["id"], "dropped"))
+    only_event(house, task["id"])
+    demand_audit(house)
+
+
 @pytest.mark.parametrize("orders,tries", [("noslot,noslot", 3), ("ban1003", 2), ("new", 2)])
 def test_a_coded_refusal_was_not_taken(orders, tries):
     profile = {"codes": {"ERROR: 1003": {"wait": "300ms"}, "_default": {"wait": "200ms"},
@@ -187,6 +198,15 @@ def test_the_same_key_is_the_same_task(house):
     assert other.status == 422, other
     assert house.ended(first["id"])["state"] == "done"
     assert len(heard(house, ref)) == 1
+
+
+def test_two_keys_are_refused(house):
+    body = b'{"provider":"sandbox","params":{"ref":"two-keys"}}'
+    head = (f"POST /v1/tasks HTTP/1.1\r\nHost: {house.private.host}:{house.private.port}\r\n"
+            "Content-Type: application/json\r\nIdempotency-Key: a\r\nidempotency-key: b\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n")
+    assert house.private.raw_status(head.encode() + body) == 400
+    assert not heard(house, "two-keys")
 
 
 def test_what_the_provider_hears(house):

@@ -1,5 +1,6 @@
 /* What a kill and a new start must not change: rules 1, 5, 11, 15 and 19 of GUARANTEES.md. */
 #include "services/tracker/keep.h"
+#include "services/tracker/keep_orphans.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,6 +86,35 @@ static void test_orphans(void **state)
     assert_int_equal(stage->tracker.orphans, 0);
     assert_string_equal(stage_state(stage, task), "open");
     take(stage, task, "id=77&code=abc", "applied");
+}
+
+/* Nobody could ask for it while its profile was away: however long that was, it is asked for before
+ * it expires. */
+static void test_orphans_have_their_last_poll(void **state)
+{
+    static const char asks[] =
+        "two: {family: inphp, secrets: {key: {env: ALD_TEST_KEY}}, poll: {request: "
+        "{url: \"https://h.example/res.php\"}, schedule: {every: 5s, give_up_after: 600s}}}\n"
+        "mute: {family: inphp, poll: none}\n";
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "two", "77");
+    for (unsigned i = 0; i < 2; i++) { /* a second start without it forgets nothing */
+        stage_restart(stage, "mute: {family: inphp, poll: none}\n");
+        assert_false(keep_orphans_found(&stage->tracker));
+        stage_pass(1800000);
+        stage_stop(stage);
+    }
+    stage_restart(stage, asks);
+    stage_tick(stage);
+    assert_string_equal(stage_state(stage, task), "open");
+    stage_restart(stage, asks); /* nor does one with it */
+    stage_pass(59000);
+    stage_stop(stage);
+    stage_tick(stage);
+    assert_string_equal(stage_state(stage, task), "open");
+    stage_pass(2000);
+    stage_tick(stage);
+    assert_string_equal(stage_state(stage, task), "expired manual");
 }
 
 /* Rule 11: ids rise over a restart, also when the clock is behind and the mark is gone. */
@@ -277,6 +307,7 @@ int main(void)
         ON_STAGE(test_time_away),
         ON_STAGE(test_time_stopped),
         ON_STAGE(test_orphans),
+        ON_STAGE(test_orphans_have_their_last_poll),
         ON_STAGE(test_ids_rise),
         ON_STAGE(test_a_store_behind_its_mark),
         ON_STAGE(test_a_store_without_its_mark),

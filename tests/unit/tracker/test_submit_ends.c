@@ -115,6 +115,23 @@ static void test_rule_16_an_id_that_is_taken(void **state)
     assert_int_equal(vault_ref_find(&stage->tracker.vault, "two", "77"), task);
 }
 
+/* Cancelled while it is not known whether the provider has it: that is on record, and a receipt
+ * that comes later fills the id. */
+static void test_cancelled_under_way(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = under_way(stage);
+    uint64_t lease = leases;
+    stage_cancel(stage, task);
+    assert_string_equal(stage_state(stage, task), "cancelled manual");
+    assert_string_equal(letters_of(stage, task), "submit_uncertain:dropped");
+    assert_string_equal(report(stage, task, 1, lease, &accepted), "progress");
+    assert_string_equal(id_of(stage, task), "77");
+    task = order(stage, "", ""); /* nobody was asked: there is nothing to say */
+    stage_cancel(stage, task);
+    assert_string_equal(letters_of(stage, task), "");
+}
+
 static const char *withdraw(struct stage *stage, const char *ticket)
 {
     static struct msg_answer answer;
@@ -187,6 +204,7 @@ int main(void)
         IN_SHOP(test_done_at_submit),
         IN_SHOP(test_rule_15_never_submitted),
         IN_SHOP(test_rule_16_an_id_that_is_taken),
+        IN_SHOP(test_cancelled_under_way),
         IN_SHOP(test_rule_22_withdrawn),
         IN_SHOP(test_rule_22_keys),
         IN_SHOP(test_attached_while_it_waits),
