@@ -34,7 +34,7 @@ const struct ald_setting ALD_PROFILE_ROWS[] = {
     {"poll.max_bytes", ALD_SETTING_BYTES, FIELD(poll_max_bytes), "4MiB", 1024, 512 * MIB, 0, NULL,
      "Largest answer that is read."},
     {"poll.schedule.first_after", ALD_SETTING_DURATION, FIELD(first_after_ms), "5s", 1, 30 * DAY, 0,
-     NULL, "First poll of a task without callbacks."},
+     NULL, "First poll of a task whose profile has callback: none."},
     {"poll.schedule.every", ALD_SETTING_DURATION, FIELD(every_ms), "5s", 1, DAY, 0, NULL,
      "Wait between two polls."},
     {"poll.schedule.backoff", ALD_SETTING_PERCENT, FIELD(backoff_percent), "150%", 100, 1000, 0,

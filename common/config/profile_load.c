@@ -5,6 +5,7 @@
 
 #include "common/base/text.h"
 #include "common/config/cidr.h"
+#include "common/config/load.h"
 #include "common/config/profile_form.h"
 #include "common/config/profile_plain.h"
 #include "common/config/ruled.h"
@@ -205,6 +206,8 @@ static void profile_load_ruled(const struct ald_profile_load *self, const struct
         return;
     out->schedule.asked_when_told = ruled->every_retry_after;
     out->batch.max = ruled->batch_max;
+    if (ald_load_none(ald_node_find(node, "callback")))
+        out->stale_after_ms = out->schedule.first_after_ms;
     const struct ald_node *url = ald_node_at(node, "poll.request.url");
     out->id_may_be_url = ruled->id.keep_url;
     if (polls && url != NULL) {

@@ -1,7 +1,9 @@
 #include "services/poller/submit.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "common/base/text.h"
 #include "common/config/facts.h"
 
 static const char *submit_why(enum ald_rc rc)
@@ -14,7 +16,7 @@ static const char *submit_why(enum ald_rc rc)
     return "the request is too long";
 }
 
-const char *submit_request(const struct ald_profile *profile, const struct work_submit *submit,
+const char *submit_request(const struct ald_profile *profile, struct work_submit *submit,
                            struct ald_request *out)
 {
     struct ald_given given;
@@ -24,7 +26,35 @@ const char *submit_request(const struct ald_profile *profile, const struct work_
     const struct ald_request_in in = {
         .stage = ALD_STAGE_SUBMIT, .callback_url = submit->callback_url, .given = &given};
     enum ald_rc rc = ald_profile_request(profile, &in, out);
-    return rc == ALD_OK ? NULL : submit_why(rc);
+    if (rc != ALD_OK)
+        return submit_why(rc);
+    if (ald_text_copy(submit->asked, sizeof submit->asked, ald_buf_span(&out->url)) != ALD_OK)
+        submit->asked[0] = '\0';
+    return NULL;
+}
+
+static bool submit_address_ok(const struct ald_profile *profile, enum ald_stage stage,
+                              const char *asked, struct ald_span address)
+{
+    char url[ALD_URL_MAX];
+    return ald_text_copy(url, sizeof url, address) == ALD_OK &&
+           ald_profile_address_ok(profile, stage, asked[0] != '\0' ? asked : NULL, url);
+}
+
+void submit_check(const struct ald_profile *profile, const struct work_submit *submit,
+                  struct msg_outcome *out)
+{
+    if (!submit_address_ok(profile, ALD_STAGE_POLL, submit->asked, out->poll_url))
+        out->poll_url = ald_span_of(NULL, 0);
+    if (!submit_address_ok(profile, ALD_STAGE_FETCH, submit->asked, out->result_url))
+        out->result_url = ald_span_of(NULL, 0);
+    struct ald_span id = ald_span_str(out->provider_id);
+    if (!profile->id_may_be_url || strstr(out->provider_id, "://") == NULL ||
+        submit_address_ok(profile, ALD_STAGE_POLL, submit->asked, id))
+        return;
+    out->provider_id[0] = '\0';
+    snprintf(out->error, sizeof out->error,
+             "The address in the provider's answer is not on the host that it was sent to.");
 }
 
 void submit_refused(const char *error, struct msg_outcome *out)

@@ -10,9 +10,15 @@
 
 enum { SUBMIT_REQUEST_MAX = 2 << 20 }; /* bytes of each part: forms triple what they encode */
 
-/* Fill it in. NULL: done; else why it can't be, whoever tries. */
-const char *submit_request(const struct ald_profile *profile, const struct work_submit *submit,
+/* Fill it in, and remember where it goes. NULL: done; else why it can't be, whoever tries. */
+const char *submit_request(const struct ald_profile *profile, struct work_submit *submit,
                            struct ald_request *out);
+
+/* Take addresses out of its outcome that do not lie where it was sent: the account's key goes with
+ * each poll. So with an id that is an address: without it the tracker holds the task for uncertain.
+ */
+void submit_check(const struct ald_profile *profile, const struct work_submit *submit,
+                  struct msg_outcome *out);
 
 /* The outcome of one that can't be: it is an end. */
 void submit_refused(const char *error, struct msg_outcome *out);

@@ -24,7 +24,8 @@ enum { WORK_SUBMISSIONS_MAX = 64 << 20 };
 struct work_submit {
     uint64_t attempt;
     char callback_url[ALD_CALLBACK_URL_MAX];
-    int64_t asked_ms; /* monotonic: when the tracker was asked; 0 = not yet */
+    int64_t asked_ms;        /* monotonic: when the tracker was asked; 0 = not yet */
+    char asked[ALD_URL_MAX]; /* where it was sent; "" = too long to be compared */
     size_t len;
     uint8_t submission[]; /* as in msg_register */
 };

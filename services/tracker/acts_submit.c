@@ -16,6 +16,8 @@
 static const char SUBMIT_GONE[] =
     "The poller that was let go to submit it has not said what became "
     "of it: the provider may have taken it.";
+static const char SUBMIT_NO_ID[] =
+    "The provider's answer has the id of another open task, or none.";
 
 static void submit_letter(struct tracker *self, const struct pending_task *task,
                           enum ald_reason reason, const char *cause, char out[ALD_ULID_MAX])
@@ -118,11 +120,10 @@ static const char *submit_taken(struct tracker *self, struct pending_task *task,
 {
     uint64_t id = task->id;
     if (verdict->id[0] == '\0' || !submit_attach(self, task, verdict->id)) {
-        submit_uncertain(self, task,
-                         "The provider's answer has the id of another open task, or none.");
+        submit_uncertain(self, task, outcome->error[0] != '\0' ? outcome->error : SUBMIT_NO_ID);
         return "progress";
     }
-    way_told(self, task, outcome->poll_url, outcome->result_url);
+    way_submitted(self, task, outcome->poll_url, outcome->result_url);
     act_unpark(self, id); /* its callback may have been faster than the answer */
     return pending_find(self->pending, id) ? "progress" : "applied";
 }

@@ -47,6 +47,25 @@ void way_keep(struct tracker *self, struct pending_task *task, const struct way_
         pending_place(self->pending, task, tracker_now(self).run_ms);
 }
 
+static void way_accept(const struct pending_task *task, enum ald_stage stage, struct ald_span told,
+                       char out[ALD_URL_MAX])
+{
+    if (ald_text_copy(out, ALD_URL_MAX, told) != ALD_OK ||
+        !way_address_ok(task->account->profile, stage, out))
+        out[0] = '\0';
+}
+
+void way_submitted(struct tracker *self, struct pending_task *task, struct ald_span poll_url,
+                   struct ald_span result_url)
+{
+    char poll[ALD_URL_MAX];
+    char result[ALD_URL_MAX];
+    way_accept(task, ALD_STAGE_POLL, poll_url, poll);
+    way_accept(task, ALD_STAGE_FETCH, result_url, result);
+    const struct way_said said = {.poll_url = poll, .result_url = result};
+    way_keep(self, task, &said, ald_span_of(NULL, 0));
+}
+
 /* What is told, or "" where it is none to ask. known: where the task is polled so far. */
 static void way_take(const struct pending_task *task, enum ald_stage stage, struct ald_span known,
                      struct ald_span told, char out[ALD_URL_MAX])

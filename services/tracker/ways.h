@@ -22,6 +22,11 @@ const char *way_unfit(const struct ald_profile *profile, const struct way_said *
 void way_keep(struct tracker *self, struct pending_task *task, const struct way_said *said,
               struct ald_span kept);
 
+/* The answer to a submission gave addresses, perhaps none; the poller has seen that they lie where
+ * it was sent. */
+void way_submitted(struct tracker *self, struct pending_task *task, struct ald_span poll_url,
+                   struct ald_span result_url);
+
 /* An answer of the provider gave addresses, perhaps none. Those that are
  * not on the host where we ask are not taken. */
 void way_told(struct tracker *self, struct pending_task *task, struct ald_span poll_url,

@@ -40,6 +40,13 @@ def knock_all(house, knocker):
               "callbacks are not taken")
 
 
+def knock_until_fired(knocker, faults):
+    def look():
+        assert knocker.knock().status in (200, 503)
+        return faults.fired()
+    until(look, RECOVERS_S, "the fault is not met")
+
+
 @pytest.fixture
 def house():
     with House(pollers=0, profile=CALM) as one:
@@ -68,9 +75,9 @@ def test_tracker_once(house):
     knocker = Knocker(house, ledger, 30 * len(ONCE))
     for rule in ONCE[::2]:
         with Faults(house.tracker, rule) as faults:
-            while not faults.fired():
-                assert knocker.knock().status in (200, 503)
+            knock_until_fired(knocker, faults)
         until_well(house, "tracker")
+        house.until_serving()  # else all that comes goes to the spool
     knock_all(house, knocker)
     settle(house, ledger).demand()
 
@@ -124,8 +131,7 @@ def test_spool_once(house):
     house.tracker.pause()
     for turn, rule in enumerate(ONCE):
         with Faults(house.gateway, rule) as faults:
-            while not faults.fired():
-                assert knocker.knock().status in (200, 503)
+            knock_until_fired(knocker, faults)
         if turn % 3 == 2:  # it drains, too, between two faults
             house.tracker.resume()
             house.until_serving()

@@ -1,8 +1,15 @@
 """When a task is polled, and what happens when it can't be: times learned from callbacks, providers
 that forget, providers that have nothing to poll."""
+import contextlib
+import http.server
+import json
+import sqlite3
+import threading
+
 import pytest
 from support.house import House
 from support.ledger import Ledger, settle
+from support.settings import merge
 from support.until import passes, stays, until
 
 SOON_S = 15
@@ -14,6 +21,17 @@ LEARNS = {"callback": {"stale_after": "auto",
 def view(house, name="sandbox"):
     (one,) = house.get("/v1/providers", name=name)["providers"]
     return one
+
+
+def written_down(house):
+    """What the tracker has learned is in its store: it is written with its heartbeat."""
+    def beat():
+        with contextlib.closing(sqlite3.connect(f"file:{house.folder}/data/tracker.db?mode=ro",
+                                                uri=True)) as store:
+            return store.execute("SELECT value FROM facts WHERE name = 'run_ms'").fetchone()
+    for _ in range(2):  # the first may have been on its way
+        was = beat()
+        until(lambda: beat() != was, SOON_S, "no heartbeat")
 
 
 def call_all(house, count, **params):
@@ -56,7 +74,7 @@ def test_what_was_learned_outlives_a_kill():
     with House(profile=LEARNS) as house:
         house.start()
         settle(house, call_all(house, 25, fate="ok", solve=0.3)).demand()
-        passes(3)  # it is written down within a second
+        written_down(house)
         house.tracker.kill9()
         house.tracker.start()
         house.until_serving()
@@ -174,3 +192,64 @@ def test_nothing_to_poll(on_stale):
         assert house.ended(task["id"], SOON_S)["result"] == "at last"
         assert house.ended(never["id"], 20)["state"] == "expired"
         assert view(house, "mute")["late"] == 0
+
+
+# ---- an address that the provider gives when it takes the task ----
+
+
+class Operations(http.server.BaseHTTPRequestHandler):
+    """Takes everything, and says where to ask for it."""
+
+    def answer(self, status, value, **headers):
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in headers.items():
+            self.send_header(name.replace("_", "-"), text)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(202, {}, Operation_Location=self.server.where)
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers["Ocp-Apim-Subscription-Key"]))
+        self.answer(200, {"status": "succeeded", "text": "hello"})
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def operations():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Operations)
+    server.home, server.asked = f"http://127.0.0.1:{server.server_address[1]}", []
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("same_host", [True, False])
+def test_a_submission_is_asked_for_where_its_answer_says(same_host):
+    """The endpoint is the caller's, so the profile knows no host; and the key goes nowhere else."""
+    profile = {"extends": "azure-lro", "secrets": {"key": {"env": "ALDABA_SANDBOX_KEY"}},
+               "poll": {"schedule": {"first_after": "100ms", "every": "200ms"}}}
+    with operations() as server, operations() as stranger, House() as house:
+        house.settings = merge(house.settings, {"providers": {"azure": profile}})
+        house.start()
+        server.where = f"{server.home if same_host else stranger.home}/operations/op-1?v=2"
+        task = house.post("/v1/tasks", {"provider": "azure", "params": {
+            "endpoint": f"{server.home}/translate", "text": "hallo"}})
+        if same_host:
+            ended = house.ended(task["id"])
+            assert (ended["state"], ended["source"]) == ("done", "poll")
+            assert server.asked[0][0] == "/operations/op-1?v=2" and server.asked[0][1]
+        else:
+            letter, = until(lambda: house.dead_letters(reason="submit_uncertain"), SOON_S, "no letter")
+            assert "not on the host" in letter["cause"], letter
+            stays(lambda: not server.asked and not stranger.asked, 2, "it was asked for")
