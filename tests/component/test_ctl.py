@@ -1,17 +1,16 @@
 """The operator's command against a gateway that the test plays."""
 import contextlib
-import http.server
 import json
 import os
 import pty
 import socket
 import stat
 import subprocess
-import threading
 import time
 
 import pytest
 from support.house import binary
+from support.stub import Stub
 
 ALDABA = binary("aldaba")
 pytestmark = pytest.mark.skipif(ALDABA is None, reason="aldaba is not built here")
@@ -31,65 +30,37 @@ LETTER = {"id": "01J0000000000000000000000A", "reason": "conflict", "cause": "an
 EVIL = "\x1b[2J\x1b]0;owned\x07\r\n\x9b31m"
 
 
-class Gateway:
+class Gateway(Stub):
     """Answers what a test put into `answers`: {(method, path without query): answers, the last of
     which stays}. An answer is (status, value) or (status, value, content type); with status 0 the
     connection is closed."""
 
     def __init__(self):
+        super().__init__(self.planned)
         self.answers = {}
-        self.asked = []
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
-
-    def handler(self):
-        gateway = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def answer(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                path, _, query = self.path.partition("?")
-                gateway.asked.append({"method": self.command, "path": path, "query": query,
-                                      "body": body.decode(), "headers": self.headers})
-                planned = gateway.answers.get((self.command, path))
-                status, value, *kind = (404, {"detail": "There is no such route."}) \
-                    if planned is None else planned.pop(0) if len(planned) > 1 else planned[0]
-                if status == 0:
-                    self.close_connection = True
-                    return
-                data = value if isinstance(value, bytes) else json.dumps(value).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", kind[0] if kind else "application/json")
-                if not kind or kind[0] != "text/event-stream":
-                    self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_POST = do_DELETE = answer
-
-            def log_message(self, *_):
-                pass
-
-        return Handler
+    def planned(self, asked):
+        none = [(404, {"detail": "There is no such route."})]
+        planned = self.answers.get((asked.method, asked.path), none)
+        status, value, *kind = planned.pop(0) if len(planned) > 1 else planned[0]
+        if status == 0:
+            return None
+        headers = {"Content-Type": kind[0] if kind else "application/json"}
+        if kind == ["text/event-stream"]:
+            headers["Content-Length"] = None
+        return status, value, headers
 
     def plan(self, method, path, *answers):
         self.answers[(method, path)] = list(answers)
 
     def last(self):
-        return self.asked[-1]
+        return self.heard[-1]
 
 
 @pytest.fixture
 def gateway():
-    one = Gateway()
-    yield one
-    one.server.shutdown()
-    one.server.server_close()
+    with Gateway() as one:
+        yield one
 
 
 def clean_environment(**more):
@@ -149,11 +120,11 @@ def test_address_and_token_from_the_settings(gateway, tmp_path):
     path = settings_file(tmp_path, gateway, "  tokens: [{env: ALDABA_TEST_TOKEN}]\n")
     environment = {"ALDABA_TEST_TOKEN": "secret-token"}
     assert run("status", "-c", path, **environment).returncode == 0
-    assert gateway.last()["headers"]["Authorization"] == "Bearer secret-token"
+    assert gateway.last().headers["Authorization"] == "Bearer secret-token"
     assert run("status", "--url", gateway.url, **environment).returncode == 0
-    assert gateway.last()["headers"]["Authorization"] is None, "a token goes where it belongs"
+    assert gateway.last().headers["Authorization"] is None, "a token goes where it belongs"
     assert run("status", "--url", gateway.url, ALDABA_TOKEN="mine").returncode == 0
-    assert gateway.last()["headers"]["Authorization"] == "Bearer mine"
+    assert gateway.last().headers["Authorization"] == "Bearer mine"
 
 
 def test_reserve(gateway):
@@ -162,8 +133,8 @@ def test_reserve(gateway):
                  gateway.url)
     assert answer.returncode == 0
     assert BIG_ID in answer.stdout and "http://h/cb/sandbox/TOKEN" in answer.stdout
-    assert json.loads(gateway.last()["body"]) == {"provider": "sandbox", "meta": "n\u00f6te \"x\""}
-    assert gateway.last()["headers"]["Idempotency-Key"] == "k-1"
+    assert json.loads(gateway.last().body) == {"provider": "sandbox", "meta": "n\u00f6te \"x\""}
+    assert gateway.last().headers["Idempotency-Key"] == "k-1"
     assert run("-q", "reserve", "sandbox", "--url", gateway.url).stdout == f"{BIG_ID}\n"
 
 
@@ -172,7 +143,7 @@ def test_register_and_wait(gateway):
     gateway.plan("GET", f"/v1/tasks/{BIG_ID}", (200, OPEN_TASK), (200, TASK))
     answer = run("register", "sandbox", "77", "--wait", "--json", "--url", gateway.url)
     assert answer.returncode == 0 and json.loads(answer.stdout)["state"] == "done"
-    assert "wait=" in gateway.last()["query"]
+    assert "wait=" in gateway.last().query
 
 
 WAITERS = (("register", "sandbox", "77"), ("submit", "sandbox", "a=b"))
@@ -212,17 +183,17 @@ def test_attach_and_cancel(gateway):
     gateway.plan("POST", f"/v1/tasks/{BIG_ID}/attach", (200, TASK))
     gateway.plan("POST", f"/v1/tasks/{BIG_ID}/cancel", (200, {**TASK, "state": "cancelled"}))
     assert run("attach", BIG_ID, "99", "--url", gateway.url).returncode == 0
-    assert json.loads(gateway.last()["body"]) == {"provider_id": "99"}
-    asked = len(gateway.asked)
+    assert json.loads(gateway.last().body) == {"provider_id": "99"}
+    asked = len(gateway.heard)
     refused = run("cancel", BIG_ID, "--url", gateway.url)
-    assert refused.returncode == 1 and "--yes" in refused.stderr and len(gateway.asked) == asked
+    assert refused.returncode == 1 and "--yes" in refused.stderr and len(gateway.heard) == asked
     assert run("cancel", BIG_ID, "--yes", "--url", gateway.url).returncode == 0
-    assert json.loads(gateway.last()["body"]) == {}
+    assert json.loads(gateway.last().body) == {}
 
 
 def test_ids_cannot_leave_their_place(gateway):
     run("task", "../dead-letters?x=1#y", "--url", gateway.url)
-    assert gateway.last()["path"] == "/v1/tasks/..%2Fdead-letters%3Fx%3D1%23y"
+    assert gateway.last().path == "/v1/tasks/..%2Fdead-letters%3Fx%3D1%23y"
     answer = run("register", "p", "1", "--key", "a\r\nX-Evil: 1", "--url", gateway.url)
     assert answer.returncode == 64
 
@@ -234,8 +205,8 @@ def test_tasks_page_by_page(gateway):
                  "--json", "--url", gateway.url)
     assert [json.loads(line)["state"] for line in answer.stdout.splitlines()] == \
         ["done", "pending", "done"]
-    assert "state=done" in gateway.last()["query"] and "cursor=c1" in gateway.last()["query"]
-    assert "provider=a%26b" in gateway.last()["query"] and "q=77" in gateway.last()["query"]
+    assert "state=done" in gateway.last().query and "cursor=c1" in gateway.last().query
+    assert "provider=a%26b" in gateway.last().query and "q=77" in gateway.last().query
 
 
 def test_a_list_in_columns(gateway):
@@ -273,8 +244,8 @@ def test_tail_joins_again_where_it_broke_off(gateway):
                  gateway.url)
     assert answer.returncode == 0, answer
     assert [json.loads(line)["seq"] for line in answer.stdout.splitlines()] == [1, 2, 3]
-    assert "after=all" in gateway.asked[0]["query"] and "state=done" in gateway.asked[0]["query"]
-    assert gateway.last()["headers"]["Last-Event-ID"] == "0:2"
+    assert "after=all" in gateway.heard[0].query and "state=done" in gateway.heard[0].query
+    assert gateway.last().headers["Last-Event-ID"] == "0:2"
     assert "joining again" in answer.stderr
 
 
@@ -300,7 +271,7 @@ def test_tail_tells_another_lane_from_a_gap(gateway):
 def test_tail_begins_after_a_position(gateway, option):
     gateway.plan("GET", "/v1/events", (200, sse(("0:6", event_of(6))), "text/event-stream"))
     assert run("tail", option, "0:5", "-n", "1", "--url", gateway.url).returncode == 0
-    assert "after=0%3A5" in gateway.last()["query"]
+    assert "after=0%3A5" in gateway.last().query
 
 
 def test_tail_says_why_it_cannot_begin(gateway):
@@ -317,7 +288,7 @@ def test_figures_and_the_audit(gateway):
     assert "received" in good.stdout and "12" in good.stdout
     gateway.plan("GET", "/v1/audit", (200, {**books, "balanced": False, "problems": ["no sum"]}))
     bad = run("audit", "--deep", "--url", gateway.url)
-    assert bad.returncode == 1 and "no sum" in bad.stdout and gateway.last()["query"] == "deep=1"
+    assert bad.returncode == 1 and "no sum" in bad.stdout and gateway.last().query == "deep=1"
     assert run("audit", "--json", "--url", gateway.url).returncode == 1
     gateway.plan("GET", "/v1/audit", (200, {}))
     assert run("audit", "--url", gateway.url).returncode == 1, "silence is no balance"
@@ -388,7 +359,7 @@ def test_dead_letters(gateway):
     gateway.plan("GET", "/v1/dead-letters", (200, {"letters": [LETTER], "cursor": ""}))
     listed = run("dlq", "ls", "--reason", "conflict", "--state", "held", "--url", gateway.url)
     assert LETTER["id"] in listed.stdout and "another answer" in listed.stdout
-    assert "reason=conflict" in gateway.last()["query"] and "state=held" in gateway.last()["query"]
+    assert "reason=conflict" in gateway.last().query and "state=held" in gateway.last().query
     shown = {**LETTER, "original": {"method": "GET", "path": "/cb/sandbox/{token}",
                                     "query": "id=1&code=x", "peer": "127.0.0.1"},
              "history": [{"at_ms": 1767225600123, "by": "schedule", "outcome": "still",
@@ -403,13 +374,13 @@ def test_dead_letters_are_replayed_and_dropped(gateway):
     gateway.plan("POST", f"{path}/replay", (200, LETTER))
     gateway.plan("DELETE", path, (200, {**LETTER, "state": "dropped"}))
     asked = run("dlq", "drop", LETTER["id"], "--url", gateway.url)
-    assert asked.returncode == 1 and not gateway.asked
+    assert asked.returncode == 1 and not gateway.heard
     done = run("dlq", "replay", LETTER["id"], "--believe", "--yes", "--url", gateway.url)
-    assert done.returncode == 0 and json.loads(gateway.last()["body"])["believe"] is True
+    assert done.returncode == 0 and json.loads(gateway.last().body)["believe"] is True
     code, shown = on_terminal("dlq", "drop", LETTER["id"], "--url", gateway.url, typed=b"n\n")
-    assert code == 1 and "[y/N]" in shown and gateway.last()["method"] == "POST"
+    assert code == 1 and "[y/N]" in shown and gateway.last().method == "POST"
     code, shown = on_terminal("dlq", "drop", LETTER["id"], "--url", gateway.url, typed=b"y\n")
-    assert code == 0 and gateway.last()["method"] == "DELETE"
+    assert code == 0 and gateway.last().method == "DELETE"
 
 
 def test_all_letters_that_the_filters_leave(gateway):
@@ -420,7 +391,7 @@ def test_all_letters_that_the_filters_leave(gateway):
         gateway.plan("DELETE", f"/v1/dead-letters/{letter['id']}", (200, letter))
     gateway.plan("DELETE", f"/v1/dead-letters/{others[1]['id']}", (409, {"detail": "closed"}))
     answer = run("dlq", "drop", "all", "--reason", "conflict", "--yes", "--url", gateway.url)
-    dropped = [one["path"] for one in gateway.asked if one["method"] == "DELETE"]
+    dropped = [one.path for one in gateway.heard if one.method == "DELETE"]
     assert len(dropped) == 3 and answer.returncode == 1 and "closed" in answer.stderr
     assert answer.stdout.count("dropped:") == 2
 
@@ -431,7 +402,7 @@ def test_a_limit_bounds_what_is_dropped(gateway):
     for letter in others:
         gateway.plan("DELETE", f"/v1/dead-letters/{letter['id']}", (200, letter))
     answer = run("dlq", "drop", "all", "--limit", "2", "--yes", "--url", gateway.url)
-    dropped = [one["path"] for one in gateway.asked if one["method"] == "DELETE"]
+    dropped = [one.path for one in gateway.heard if one.method == "DELETE"]
     assert answer.returncode == 0 and len(dropped) == 2
 
 
@@ -439,7 +410,7 @@ def test_backup_gets_a_path_from_the_root(gateway, tmp_path):
     gateway.plan("POST", "/v1/backup", (200, {"dir": "x", "note": "The spool is not copied."}))
     made = subprocess.run([ALDABA, "backup", "copy", "--url", gateway.url], check=True, cwd=tmp_path,
                           capture_output=True, timeout=TIMEOUT_S)
-    assert json.loads(gateway.last()["body"]) == {"dir": str(tmp_path / "copy")}
+    assert json.loads(gateway.last().body) == {"dir": str(tmp_path / "copy")}
     assert b"The spool is not copied." in made.stderr
     assert not (tmp_path / "copy").exists(), "the folder is the daemons' to make"
 
@@ -541,8 +512,8 @@ def test_submit(gateway, tmp_path):
     answer = run("submit", "sandbox", "a=b=c", "n:=0.00085", "l:=[1, {}]", f"file=@{file}",
                  "--key", "k", "--meta", "m", "-q", "--url", gateway.url)
     assert (answer.returncode, answer.stdout) == (0, f"{BIG_ID}\n"), answer
-    assert gateway.asked[-1]["headers"]["Idempotency-Key"] == "k"
-    assert gateway.asked[-1]["body"] == (
+    assert gateway.heard[-1].headers["Idempotency-Key"] == "k"
+    assert gateway.heard[-1].body.decode() == (
         '{"provider":"sandbox","meta":"m","params":{"a":"b=c","n":0.00085,"l":[1, {}]},'
         '"files":{"file":{"name":"a.png","content":"iVBORw=="}}}')
     for word in ("nonsense", "=x", "n:={", f"f=@{tmp_path}/none"):

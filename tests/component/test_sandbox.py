@@ -1,62 +1,38 @@
 """The sandbox provider: it speaks the protocol to the letter, misbehaves as asked, and keeps a
 ledger that can be trusted. The test calls its scripts and receives its callbacks."""
 import contextlib
-import http.server
 import json
 import resource
 import socket
-import threading
 import time
 import urllib.parse
 
 import pytest
 from support.house import KEY, new_sandbox
 from support.http import Client
+from support.stub import Stub
 from support.until import stays, until
 
 SOON_S = 10
 
 
-class Door(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 256
-
-
-class Receiver:
+class Receiver(Stub):
     """A callback door: notes what comes and answers what `statuses` says (then 200)."""
 
     def __init__(self):
+        super().__init__(self.take)
         self.got = []
         self.statuses = []
-        self.server = Door(("127.0.0.1", 0), self.handler())
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def handler(receiver):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def take(self):
-                length = int(self.headers.get("Content-Length", 0))
-                body = self.rfile.read(length)
-                query = urllib.parse.urlsplit(self.path).query
-                fields = dict(urllib.parse.parse_qsl(query or body.decode()))
-                if len(body) == length:
-                    receiver.got.append({"method": self.command, "at": time.monotonic(), **fields})
-                status = receiver.statuses.pop(0) if receiver.statuses else 200
-                self.send_response(status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            do_GET = do_POST = take
-
-            def log_message(self, *_):
-                pass
-
-        return Handler
+    def take(self, asked):
+        fields = dict(urllib.parse.parse_qsl(asked.query or asked.body.decode()))
+        if len(asked.body) == asked.length:
+            self.got.append({"method": asked.method, "at": time.monotonic(), **fields})
+        return self.statuses.pop(0) if self.statuses else 200, b""
 
     @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server.server_address[1]}/cb"
+    def door(self):
+        return f"{self.url}/cb"
 
     def of(self, task_id):
         return [call for call in self.got if call.get("id") == task_id]
@@ -82,9 +58,8 @@ def sandbox(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def receiver():
-    door = Receiver()
-    yield door
-    door.server.shutdown()
+    with Receiver() as door:
+        yield door
 
 
 def poll(sandbox, task_id, **more):
@@ -113,7 +88,7 @@ def until_rest(sandbox):
 
 
 def test_example(sandbox, receiver):
-    task_id = submit(sandbox, pingback=receiver.url, answer="A|B")
+    task_id = submit(sandbox, pingback=receiver.door, answer="A|B")
     call = until(lambda: receiver.of(task_id), SOON_S, "no callback")[0]
     assert call["code"] == "A|B"
     assert poll(sandbox, task_id).text == "OK|A|B"
@@ -186,7 +161,7 @@ def test_not_ready_before_it_is_solved(sandbox):
 
 def test_callbacks_by_both_methods(sandbox, receiver):
     for method in ("get", "post"):
-        task_id = submit(sandbox, pingback=receiver.url, method_of_pingback=method,
+        task_id = submit(sandbox, pingback=receiver.door, method_of_pingback=method,
                          answer="a+b c=&/")
         call = until(lambda: receiver.of(task_id), SOON_S, "no callback")[0]
         assert (call["method"], call["code"]) == (method.upper(), "a+b c=&/")
@@ -201,7 +176,7 @@ FATES = {
 
 @pytest.mark.parametrize("fate", FATES)
 def test_fate(sandbox, receiver, fate):
-    task_id = submit(sandbox, pingback=receiver.url, fate=fate, answer="X", late=0.2)
+    task_id = submit(sandbox, pingback=receiver.door, fate=fate, answer="X", late=0.2)
     until_rest(sandbox)
     until(lambda: len(receiver.of(task_id)) >= len(FATES[fate]), SOON_S, "a callback is missing")
     assert [call["code"] for call in receiver.of(task_id)] == FATES[fate]
@@ -215,24 +190,24 @@ def test_fate(sandbox, receiver, fate):
 
 
 def test_many_copies(sandbox, receiver):
-    task_id = submit(sandbox, pingback=receiver.url, fate="double", times=46)
+    task_id = submit(sandbox, pingback=receiver.door, fate="double", times=46)
     until(lambda: len(receiver.of(task_id)) == 46, SOON_S, "46 callbacks do not come")
 
 
 def test_early_callback_comes_before_the_response(sandbox, receiver):
-    task_id = submit(sandbox, pingback=receiver.url, fate="early")
+    task_id = submit(sandbox, pingback=receiver.door, fate="early")
     assert len(receiver.of(task_id)) == 1
 
 
 def test_late_comes_late(sandbox, receiver):
     begun = time.monotonic()
-    task_id = submit(sandbox, pingback=receiver.url, fate="late=0.6", solve=0)
+    task_id = submit(sandbox, pingback=receiver.door, fate="late=0.6", solve=0)
     call = until(lambda: receiver.of(task_id), SOON_S, "no callback")[0]
     assert call["at"] - begun >= 0.6
 
 
 def test_reordered_callbacks_come_in_another_order(sandbox, receiver):
-    ids = [submit(sandbox, pingback=receiver.url, fate="reorder", solve=0.01) for _ in range(4)]
+    ids = [submit(sandbox, pingback=receiver.door, fate="reorder", solve=0.01) for _ in range(4)]
     until(lambda: all(receiver.of(i) for i in ids), SOON_S, "a callback is missing")
     order = [call["id"] for call in receiver.got if call["id"] in ids]
     assert sorted(order) == ids and order != ids
@@ -240,13 +215,13 @@ def test_reordered_callbacks_come_in_another_order(sandbox, receiver):
 
 def test_no_retry_unless_asked(sandbox, receiver, tmp_path):
     receiver.statuses[:] = [503]
-    task_id = submit(sandbox, pingback=receiver.url)
+    task_id = submit(sandbox, pingback=receiver.door)
     until_rest(sandbox)
     assert [call["status"] for call in ledger_of(sandbox, task_id)["callbacks"]] == [503]
     retries = ("--callback-retries", "3", "--retry-wait", "0.05")
     with running(tmp_path, "--solve", "0", *retries) as other:
         receiver.statuses[:] = [503, 500]
-        task_id = submit(other, pingback=receiver.url)
+        task_id = submit(other, pingback=receiver.door)
         until_rest(other)
         calls = ledger_of(other, task_id)["callbacks"]
         assert [call["status"] for call in calls] == [503, 500, 200]
@@ -337,7 +312,7 @@ def test_a_seed_repeats_and_ids_do_not(tmp_path):
 
 def test_the_ledger_adds_up(sandbox, receiver):
     before, got = stats(sandbox), len(receiver.got)
-    ids = sandbox.get("/_sandbox/submit", n=300, pingback=receiver.url, solve=0.05).json()["ids"]
+    ids = sandbox.get("/_sandbox/submit", n=300, pingback=receiver.door, solve=0.05).json()["ids"]
     until(lambda: all(receiver.of(i) for i in ids), SOON_S, "callbacks are missing")
     until_rest(sandbox)
     after = stats(sandbox)

@@ -1,14 +1,12 @@
 """Who speaks to aldaba by hand, so that a test decides what is said and when: a gateway or a poller
 (Sender), a subscriber (Listener), a provider that answers when it is told to (HeldProvider)."""
-import contextlib
-import http.server
 import queue
-import threading
 import time
 
 import zmq
 
 from support import bus
+from support.stub import Stub
 from support.until import until
 
 SOON_S = 5
@@ -89,46 +87,19 @@ class Listener:
         return self
 
 
-class Held(http.server.BaseHTTPRequestHandler):
+class HeldProvider(Stub):
     """A res.php or in.php that keeps each request waiting until the test gives its answer."""
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.do_GET()
-
-    def do_GET(self):
-        body = self.server.ask()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        with contextlib.suppress(OSError):
-            self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
-class HeldProvider(http.server.ThreadingHTTPServer):
-    daemon_threads = True
 
     def __init__(self, port):
-        super().__init__(("127.0.0.1", port), Held)
-        self.asked = []  # a queue for each poll, in the order in which they came
-        self.thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
+        super().__init__(lambda _: self.ask(), port)
+        self.asked = []  # a queue for each request, in the order in which they came
 
     def ask(self):
         mine = queue.Queue()
         self.asked.append(mine)
         return mine.get()
 
-    def __enter__(self):
-        self.thread.start()
-        return self
-
     def __exit__(self, *_):
         for waiting in self.asked:
             waiting.put(b"CAPCHA_NOT_READY")
-        self.shutdown()
-        self.thread.join()
-        self.server_close()
+        super().__exit__()

@@ -2,17 +2,15 @@
 messages there are, a task has one end, and its result is whole. The descriptions are those that come
 with aldaba; only their addresses and secrets are this test's."""
 import base64
-import contextlib
-import http.server
 import itertools
 import json
-import threading
 import time
 
 import pytest
 from support.house import House
 from support.settings import free_port
 from support.signing import standard_webhooks
+from support.stub import Stub
 from support.until import stays, until
 
 SOON_S = 10
@@ -22,34 +20,19 @@ PROOF = {"X-Test-Proof": "hook-secret-of-the-test"}
 SOON = {"every": "200ms", "max_every": "1s", "give_up_after": "900s"}
 
 
-class Provider(http.server.BaseHTTPRequestHandler):
-    """Answers each path with what the test has put there, and notes who asked."""
+class Provider(Stub):
+    """Answers each path with what the test has put there: answers[path] = (status, value)."""
 
-    def do_GET(self):
-        self.server.asked.append(self.path)
-        status, value = self.server.answers.get(self.path, (404, {"detail": "not found"}))
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+    def __init__(self, port):
+        super().__init__(self.planned, port)
+        self.answers = {}
 
-    def log_message(self, *_):
-        pass
+    def planned(self, asked):
+        return self.answers.get(asked.target, (404, {"detail": "not found"}))
 
-
-@contextlib.contextmanager
-def provider_at(port):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Provider)
-    server.answers, server.asked = {}, []
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
+    @property
+    def targets(self):
+        return [asked.target for asked in self.heard]
 
 
 def profiles(home):
@@ -77,7 +60,7 @@ def profiles(home):
 @pytest.fixture(scope="module")
 def both():
     port = free_port()
-    with pytest.MonkeyPatch.context() as environment, provider_at(port) as provider:
+    with pytest.MonkeyPatch.context() as environment, Provider(port) as provider:
         environment.setenv("ALDABA_TEST_WHSEC", SECRET)
         environment.setenv("ALDABA_TEST_PROOF", PROOF["X-Test-Proof"])
         with House() as house:
@@ -139,7 +122,7 @@ def test_progress_asks_nobody(both):
     task = reserved(house, "replicate", "p2")
     for _ in range(5):
         call(house, task, {"id": "p2", "status": "processing"})
-    stays(lambda: not any(path.endswith("/p2") for path in provider.asked), 2, "it was asked")
+    stays(lambda: not any(path.endswith("/p2") for path in provider.targets), 2, "it was asked")
     assert house.task(task["id"])["state"] == "pending"
 
 
@@ -196,7 +179,7 @@ def test_a_thin_callback_before_its_text(both):
     provider.answers["/v2/transcript/t3"] = (200, {"id": "t3", "status": "processing"})
     task = reserved(house, "assemblyai", "t3")
     call(house, task, {"transcript_id": "t3", "status": "completed"}, PROOF)
-    until(lambda: "/v2/transcript/t3" in provider.asked, SOON_S, "it was not asked")
+    until(lambda: "/v2/transcript/t3" in provider.targets, SOON_S, "it was not asked")
     assert not house.events_of(task["id"])
     provider.answers["/v2/transcript/t3"] = (200, {"id": "t3", "status": "completed", "text": "x"})
     assert the_end(house, task)["state"] == "done"
@@ -228,7 +211,7 @@ def test_fal_without_its_payload(both):
                        "payload_error": "too large"}, PROOF)
     event = the_end(house, task)
     assert (json.loads(event["result"]), event["source"]) == ({"images": [2]}, "poll")
-    assert provider.asked.count("/requests/f2") == 1
+    assert provider.targets.count("/requests/f2") == 1
 
 
 def test_fal_that_failed(both):

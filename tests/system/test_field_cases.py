@@ -1,13 +1,11 @@
 """What went wrong for others, played on a whole aldaba. Each test names its numbers in
 tests/contract/field-cases.jsonl; cases that need no processes are rows of the unit tests."""
-import contextlib
-import http.server
-import threading
 
 import pytest
 from support.house import House
 from support.ledger import Ledger, settle
 from support.settings import free_port
+from support.stub import Stub
 from support.until import passes, stays, until
 
 SOON_S = 5
@@ -52,34 +50,6 @@ def more(after, before):
     return {name: after[name] - before[name] for name in after if after[name] != before[name]}
 
 
-class Stub(http.server.BaseHTTPRequestHandler):
-    """A res.php that has the answer to everything."""
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        body = b"OK|from the stub"
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def stub_provider(port):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Stub)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def polling(url=None, **schedule):
     """A profile that polls soon and often."""
     pace = {"first_after": "200ms", "every": "100ms", "backoff": "100%", "max_every": "200ms",
@@ -109,7 +79,7 @@ def test_refused_connections_end_no_task():
         task = house.register("4711")
         until(lambda: sum(polls_by_result(house).values()) >= 8, 15, "it is not polled")
         assert house.task(task["id"])["state"] in ("pending", "polling")
-        with stub_provider(port):
+        with Stub(lambda _: b"OK|from the stub", port):  # the answer to everything
             ended = house.ended(task["id"], 15)
         assert (ended["state"], ended["source"], ended["result"]) == ("done", "poll",
                                                                       "from the stub")

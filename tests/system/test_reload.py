@@ -1,14 +1,13 @@
 """SIGHUP: settings and profiles are read again while everything runs. All of it or nothing."""
-import http.server
 import os
 import signal
 import threading
-import urllib.parse
 
 import pytest
 from support.house import House
 from support.http import Client
-from support.settings import free_port, merge, sandbox_profile
+from support.settings import merge, sandbox_profile
+from support.stub import Stub
 from support.until import passes, stays, until
 
 SOON_S = 10
@@ -37,17 +36,9 @@ def said(house, event, name="tracker"):
     return [line for line in house.daemons[name].lines() if f"ev={event} " in line]
 
 
-class Keys(http.server.BaseHTTPRequestHandler):
-    """Says what it was asked by, in a way that is no secret any more."""
-
-    def do_GET(self):
-        key = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)["key"][0]
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(f"OK|{key[::-1]}".encode())
-
-    def log_message(self, *_):
-        pass
+def turned_key(asked):
+    """A res.php that says what it was asked by, in a way that is no secret any more."""
+    return b"OK|" + asked.params["key"][::-1].encode()
 
 
 def hang_up(house, result="ok", names=("tracker", "gateway", "poller1")):
@@ -211,19 +202,16 @@ def test_what_needs_a_restart_is_named(house):
 def test_another_key_from_its_file(house):
     """Asked by the old key, then by the new one; the provider says what it was asked by."""
     path = os.path.join(house.folder, "key")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", free_port()), Keys)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    for key in ("the-old-key-1", "the-new-key-2"):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(key)
-        write(house, {"turned": merge(calm(house, callback={"stale_after": "200ms"}), {
-            "secrets": {"key": {"env": None, "file": path}},
-            "poll": {"request": {"url": f"http://127.0.0.1:{server.server_port}/res.php"}}})})
-        hang_up(house)
-        task = house.register(fresh(house), provider="turned")
-        assert result_of(house, task) == key.encode()[::-1]
-    server.shutdown()
-    server.server_close()
+    with Stub(turned_key) as server:
+        for key in ("the-old-key-1", "the-new-key-2"):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(key)
+            write(house, {"turned": merge(calm(house, callback={"stale_after": "200ms"}), {
+                "secrets": {"key": {"env": None, "file": path}},
+                "poll": {"request": {"url": f"{server.url}/res.php"}}})})
+            hang_up(house)
+            task = house.register(fresh(house), provider="turned")
+            assert result_of(house, task) == key.encode()[::-1]
 
 
 def test_letters_wait_as_the_settings_say(house):

@@ -2,7 +2,6 @@
 that of the rule in docs/GUARANTEES.md."""
 import contextlib
 import glob
-import http.server
 import itertools
 import json
 import os
@@ -19,6 +18,7 @@ from support.ledger import Ledger, settle
 from support.load import Load
 from support.peers import HeldProvider, Listener, Sender
 from support.settings import free_port
+from support.stub import Stub
 from support.until import passes, stays, until
 
 SOON_S = 5
@@ -784,19 +784,9 @@ def test_rule_21_what_was_turned_away_is_asked_for():
 # ---- 23: secrets are not in what is kept ----
 
 
-class Tattler(http.server.BaseHTTPRequestHandler):
+def tattle(asked):
     """A res.php that tells everybody the key that it was asked with."""
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        body = f"ERROR_WRONG_REQUEST {self.path} key={KEY}".encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+    return f"ERROR_WRONG_REQUEST {asked.target} key={KEY}".encode()
 
 
 def test_rule_23_no_secret_is_kept():
@@ -805,9 +795,7 @@ def test_rule_23_no_secret_is_kept():
                "poll": {"request": {"url": f"http://127.0.0.1:{port}/res.php"},
                         "schedule": {"first_after": "300ms", "give_up_after": "20s"}}}
     settings = {**FAST_DESK, "log": {"level": "debug"}}
-    tattler = http.server.ThreadingHTTPServer(("127.0.0.1", port), Tattler)
-    threading.Thread(target=tattler.serve_forever, args=(0.05,), daemon=True).start()
-    with House(profile=profile, settings=settings) as house:
+    with Stub(tattle, port), House(profile=profile, settings=settings) as house:
         house.start()
         made = [token_task(house) for _ in range(4)]
         tokens = [path[-34:] for _, _, path in made]
@@ -846,8 +834,6 @@ def test_rule_23_no_secret_is_kept():
                 assert secret not in text, (secret, text[:500])
             where = [path for path, content in kept.items() if secret.encode() in content]
             assert not where, (secret, where)
-    tattler.shutdown()
-    tattler.server_close()
 
 
 # ---- 25: questions, waits and copies do not stop the work ----

@@ -64,7 +64,7 @@ def knock(house, task, code, provider_id="77"):
 def held():
     """A house whose provider keeps each submission waiting."""
     with HeldProvider(free_port()) as provider:
-        port = provider.server_address[1]
+        port = provider.server_port
         with House(describe=lambda _: shop_profile(port), profile=CALM) as house:
             house.start()
             house.held = provider

@@ -1,15 +1,13 @@
 """When a task is polled, and what happens when it can't be: times learned from callbacks, providers
 that forget, providers that have nothing to poll."""
 import contextlib
-import http.server
-import json
 import sqlite3
-import threading
 
 import pytest
 from support.house import House
 from support.ledger import Ledger, settle
 from support.settings import merge
+from support.stub import Stub
 from support.until import passes, stays, until
 
 SOON_S = 15
@@ -197,41 +195,13 @@ def test_nothing_to_poll(on_stale):
 # ---- an address that the provider gives when it takes the task ----
 
 
-class Operations(http.server.BaseHTTPRequestHandler):
-    """Takes everything, and says where to ask for it."""
-
-    def answer(self, status, value, **headers):
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        for name, text in headers.items():
-            self.send_header(name.replace("_", "-"), text)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.answer(202, {}, Operation_Location=self.server.where)
-
-    def do_GET(self):
-        self.server.asked.append((self.path, self.headers["Ocp-Apim-Subscription-Key"]))
-        self.answer(200, {"status": "succeeded", "text": "hello"})
-
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def operations():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Operations)
-    server.home, server.asked = f"http://127.0.0.1:{server.server_address[1]}", []
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
+def takes_all(where):
+    """Takes everything, and says where() it is to be asked for."""
+    def answer(asked):
+        if asked.method == "POST":
+            return 202, {}, {"Operation-Location": where()}
+        return 200, {"status": "succeeded", "text": "hello"}
+    return answer
 
 
 @pytest.mark.parametrize("same_host", [True, False])
@@ -239,17 +209,20 @@ def test_a_submission_is_asked_for_where_its_answer_says(same_host):
     """The endpoint is the caller's, so the profile knows no host; and the key goes nowhere else."""
     profile = {"extends": "azure-lro", "secrets": {"key": {"env": "ALDABA_SANDBOX_KEY"}},
                "poll": {"schedule": {"first_after": "100ms", "every": "200ms"}}}
-    with operations() as server, operations() as stranger, House() as house:
+    where = []
+    with Stub(takes_all(lambda: where[0])) as server, Stub(takes_all(None)) as stranger, \
+            House() as house:
         house.settings = merge(house.settings, {"providers": {"azure": profile}})
         house.start()
-        server.where = f"{server.home if same_host else stranger.home}/operations/op-1?v=2"
+        where.append(f"{(server if same_host else stranger).url}/operations/op-1?v=2")
         task = house.post("/v1/tasks", {"provider": "azure", "params": {
-            "endpoint": f"{server.home}/translate", "text": "hallo"}})
+            "endpoint": f"{server.url}/translate", "text": "hallo"}})
         if same_host:
             ended = house.ended(task["id"])
             assert (ended["state"], ended["source"]) == ("done", "poll")
-            assert server.asked[0][0] == "/operations/op-1?v=2" and server.asked[0][1]
+            assert server.heard[1].target == "/operations/op-1?v=2"
+            assert server.heard[1].headers["Ocp-Apim-Subscription-Key"]
         else:
             letter, = until(lambda: house.dead_letters(reason="submit_uncertain"), SOON_S, "no letter")
             assert "not on the host" in letter["cause"], letter
-            stays(lambda: not server.asked and not stranger.asked, 2, "it was asked for")
+            stays(lambda: len(server.heard) == 1 and not stranger.heard, 2, "it was asked for")
