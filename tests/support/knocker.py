@@ -1,26 +1,24 @@
 """Callbacks by the test's own hand: each is timed, and noted in the ledger with what came back."""
 import http.client
-import threading
 import time
 import urllib.parse
 
+from support.background import Background
 
-class Knocker:
-    """Tasks at the sandbox that never call back by themselves, and somebody who knocks for them.
-    Use as a context manager to knock again and again in the background, one each pause_s."""
+
+class Knocker(Background):
+    """Tasks at the sandbox that never call back by themselves, and somebody who knocks for them:
+    by hand, or in the background."""
 
     def __init__(self, house, ledger, count, pause_s=0.1, register=True, pad=0):
+        super().__init__(1, pause_s, last_s=30)
         self.house = house
         self.ledger = ledger
-        self.pause_s = pause_s
         self.pad = pad
         self.ids = house.submit(count, fate="drop", solve=600)
         self.waiting = list(self.ids)
         self.slowest_s = 0.0
         self.statuses = []
-        self.errors = []
-        self.ending = threading.Event()
-        self.thread = threading.Thread(target=self.run, daemon=True)
         if register:
             for provider_id in self.ids:
                 ledger.registered(provider_id, house.register(provider_id)["id"])
@@ -42,19 +40,8 @@ class Knocker:
         self.ledger.noted(provider_id, answer, reply and reply.status)
         return reply
 
-    def run(self):
-        try:
-            while self.waiting and not self.ending.wait(self.pause_s):
-                self.knock()
-        except Exception as error:  # a thread has nobody else to tell
-            self.errors.append(repr(error))
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, kind, *_):
-        self.ending.set()
-        self.thread.join(30)
-        if kind is None:
-            assert not self.errors, self.errors
+    def step(self):
+        if not self.waiting:
+            return False
+        self.knock()
+        return True
