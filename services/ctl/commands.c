@@ -16,7 +16,7 @@ const struct command COMMANDS[] = {
     {"register", "PROVIDER ID", "watch a task that was submitted elsewhere", KEY | META | WAIT, 2,
      2, task_register},
     {"attach", "TASK PROVIDER_ID", "tell a reserved task the provider's id", 0, 2, 2, task_attach},
-    {"submit", "PROVIDER k=v ...", "have a task submitted; k=text, k:=JSON, k=@file",
+    {"submit", "PROVIDER k=v ...", "have a task submitted; k=text, k:=JSON, k=@FILE sends the file",
      KEY | META | WAIT, 1, ARGS_WORDS_MAX, task_submit},
     {"task", "TASK", "one task with its whole timeline", WAIT, 1, 1, task_show},
     {"tasks", "", "list tasks, newest first", STATE | PROVIDER | ARG_BIT(ARG_FIND) | LIMIT, 0, 0,

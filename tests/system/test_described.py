@@ -23,7 +23,7 @@ def profile(port):
                 {"when": [{"json": "/status", "eq": 1}], "then": "done", "result": {"json": "/request"}},
                 {"when": [{"json": "/status", "eq": 0}], "then": "code", "code": {"json": "/request"}}]},
         "callback": {
-            "id": {"value": "id"}, "auth": {"url_token": "path"}, "trust": "token",
+            "methods": ["POST"], "id": {"value": "id"}, "auth": {"url_token": "path"}, "trust": "token",
             "stale_after": "1s",
             "rules": [{"when": [{"value": "code", "is": "nonempty"}], "then": "done",
                        "result": {"value": "code"}}]},
@@ -58,6 +58,17 @@ def test_a_callback_is_read_by_its_rules(house):
     path = "/cb/" + task["callback_url"].split("/cb/")[1]
     assert house.public.request("POST", path, b"id=x1&code=called", FORM).status == 200
     assert result(house, task) == (b"called", "callback")
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_methods_refuse_nothing(house, method):
+    """`methods: [POST]` describes the service: a 405 would lose an answer."""
+    task = house.reserve(provider="described")
+    path = "/cb/" + task["callback_url"].split("/cb/")[1]
+    body = b"id=m&code=taken" if method == "PUT" else None
+    query = "" if body else "?id=m&code=taken"
+    assert house.public.request(method, path + query, body, FORM).status == 200
+    assert result(house, task) == (b"taken", "callback")
 
 
 def test_a_task_is_asked_where_its_provider_said(house):
