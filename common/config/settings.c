@@ -68,7 +68,9 @@ static void settings_read_profile(struct ald_settings_docs *docs, struct ald_nod
     ald_yaml_t *doc = NULL;
     if (docs->count == SETTINGS_DOCS_MAX)
         ald_errors_add(errors, &at, "There are more than %d files.", SETTINGS_DOCS_MAX - 1);
-    else if (ald_yaml_load(path, ALD_YAML_ALIASES, errors, &doc) == ALD_OK) {
+    else
+        (void)!ald_yaml_load(path, ALD_YAML_ALIASES | ALD_YAML_GO_ON, errors, &doc);
+    if (doc != NULL) {
         docs->doc[docs->count++] = doc;
         settings_add_profile(docs->doc[0], providers, ald_yaml_root(doc), errors);
     }
@@ -144,7 +146,8 @@ static void settings_read_file(const char *path, bool must, struct ald_errors *e
         return;
     }
     ald_yaml_t *doc = NULL;
-    if (ald_yaml_load(path, 0, errors, &doc) != ALD_OK)
+    (void)!ald_yaml_load(path, ALD_YAML_PROFILE_ALIASES | ALD_YAML_GO_ON, errors, &doc);
+    if (doc == NULL)
         return;
     out->docs->doc[out->docs->count++] = doc;
     if (ald_yaml_root(doc)->line == 0) { /* {} has a place, nothing has none */

@@ -244,23 +244,48 @@ static bool yaml_copy(struct yaml_reader *self, const struct ald_node *from, str
     return true;
 }
 
+static bool yaml_in_providers(const struct yaml_reader *self)
+{
+    const struct ald_node *key = self->depth > 1 ? self->stack[1] : self->key;
+    const char *name = self->depth > 1 ? key->key : key == NULL ? NULL : key->text;
+    return self->depth > 0 && name != NULL && strcmp(name, "providers") == 0;
+}
+
+/* The anchor that an alias names, NULL when there is none; the last one of a name counts. */
+static const struct yaml_anchor *yaml_anchor_of(const struct yaml_reader *self, const char *name)
+{
+    const struct yaml_anchor *anchor = NULL;
+    for (size_t i = 0; i < self->anchor_count; i++)
+        if (strcmp(self->anchors[i].name, name) == 0)
+            anchor = &self->anchors[i];
+    return anchor;
+}
+
+/* What is refused is read all the same, so that what else is wrong is told too. */
 static void yaml_alias(struct yaml_reader *self, const yaml_event_t *event)
 {
     struct ald_node at = yaml_place(self, &event->start_mark);
     const char *name = (const char *)event->data.alias.anchor;
-    if ((self->flags & ALD_YAML_ALIASES) == 0) {
-        yaml_break(self, &at, "Aliases are not allowed here; write the value again.");
+    bool allowed = (self->flags & ALD_YAML_ALIASES) != 0 ||
+                   ((self->flags & ALD_YAML_PROFILE_ALIASES) != 0 && yaml_in_providers(self));
+    if (yaml_wants_key(self)) {
+        yaml_break(self, &at, "An alias can't be a key.");
         return;
     }
-    const struct yaml_anchor *anchor = NULL;
-    for (size_t i = 0; i < self->anchor_count; i++)
-        if (strcmp(self->anchors[i].name, name) == 0)
-            anchor = &self->anchors[i]; /* the last one of a name counts */
-    if (anchor == NULL || anchor->open || yaml_wants_key(self)) {
-        yaml_break(self, &at,
-                   anchor == NULL
-                       ? "The alias names no anchor."
-                       : "The alias stands inside the value that it names, or is a key.");
+    if (!allowed)
+        ald_errors_add(self->errors, &at,
+                       "An alias (*%.64s) may stand in the description of a provider only: write "
+                       "the value again.",
+                       name);
+    const struct yaml_anchor *anchor = yaml_anchor_of(self, name);
+    if (anchor == NULL || anchor->open) {
+        if (anchor == NULL)
+            ald_errors_add(self->errors, &at, "There is no &%.64s before the alias *%.64s.", name,
+                           name);
+        else
+            ald_errors_add(self->errors, &at, "The alias *%.64s stands inside what it names.",
+                           name);
+        self->key = NULL; /* it has no value */
         return;
     }
     const struct ald_node *from = anchor->node;
@@ -319,6 +344,7 @@ static void yaml_read(struct yaml_reader *self, struct ald_span text)
             struct ald_node at = yaml_place(self, &parser.problem_mark);
             ald_errors_add(self->errors, &at, "This is not well-formed YAML: %s.",
                            parser.problem == NULL ? "unknown problem" : parser.problem);
+            self->broken = true;
             break;
         }
         ended = event.type == YAML_STREAM_END_EVENT;
@@ -339,21 +365,24 @@ enum ald_rc ald_yaml_parse(const char *name, struct ald_span text, unsigned flag
     doc->name = strdup(name);
     ALD_ASSERT(doc->name != NULL);
     size_t before = errors->count;
+    bool whole = false;
     if (text.len > ALD_YAML_FILE_MAX) {
         struct ald_node at = {.file = name};
         ald_errors_add(errors, &at, "The file is larger than 4 MiB.");
     } else {
         struct yaml_reader reader = {.doc = doc, .errors = errors, .flags = flags};
         yaml_read(&reader, text);
+        whole = !reader.broken;
     }
-    if (errors->count > before) {
+    bool wrong = errors->count > before;
+    if (wrong && (!whole || (flags & ALD_YAML_GO_ON) == 0)) {
         ald_yaml_destroy(&doc);
         return text.len > ALD_YAML_FILE_MAX ? ALD_TOOBIG : ALD_INVALID;
     }
     if (doc->root == NULL || ald_node_null(doc->root))
         doc->root = ald_yaml_make(doc, ALD_NODE_MAP, NULL, NULL, NULL);
     *out = doc;
-    return ALD_OK;
+    return wrong ? ALD_INVALID : ALD_OK;
 }
 
 enum ald_rc ald_yaml_load(const char *path, unsigned flags, struct ald_errors *errors,

@@ -1,9 +1,10 @@
 /* yaml.h - a YAML file as a tree of texts, with the place of every word.
  *
  * Strict: duplicate keys are errors, aliases are refused unless asked for, and everything has a
- * bound. Values may name environment variables: ${VAR}, ${VAR:-default}, ${VAR:?message}, and $$ is
- * a dollar. Only upper-case names are variables; ${lower} is a template for whoever reads the value
- * and stays as it is. Keys are taken as written.
+ * bound. What it refuses it tells with its place, and reads on where it can. Values may name
+ * environment variables: ${VAR}, ${VAR:-default}, ${VAR:?message}, and $$ is a dollar. Only
+ * upper-case names are variables; ${lower} is a template for whoever reads the value and stays as
+ * it is. Keys are taken as written.
  *
  * It does not type values: `yes`, `1` and `null` are texts to the reader of the tree.
  * Threads: a loaded tree may be read by any thread.
@@ -64,10 +65,15 @@ const char *ald_errors_text(struct ald_errors *self);
 
 typedef struct ald_yaml ald_yaml_t;
 
-enum { ALD_YAML_ALIASES = 1 }; /* allow aliases: each becomes a copy; a cycle is an error */
+enum {
+    ALD_YAML_ALIASES = 1,         /* allow aliases: each becomes a copy; a cycle is an error */
+    ALD_YAML_PROFILE_ALIASES = 2, /* the same below the outermost key `providers` alone */
+    ALD_YAML_GO_ON = 4 /* give with ALD_INVALID what was read, if it was read to its end: who reads
+                          it finds what else is wrong */
+};
 
 /* Read a file. ALD_OK: *out is the caller's. ALD_NOTFOUND, ALD_IO, ALD_TOOBIG, ALD_INVALID: errors
- * say why, *out is NULL. An empty file is an empty map. */
+ * say why, *out is NULL, but for ALD_YAML_GO_ON. An empty file is an empty map. */
 ALD_NODISCARD enum ald_rc ald_yaml_load(const char *path, unsigned flags, struct ald_errors *errors,
                                         ald_yaml_t **out);
 

@@ -141,6 +141,19 @@ static void test_all_errors(void **state)
 {
     (void)state;
     folder_write(&folder, "a.yaml",
+                 "tracker: &t {lease: 30}\ndlq: *t\ngatway: 1\nproviders:\n"
+                 "  one: {x: &x 1, family: inph, y: *x}\n");
+    (void)load(folder_path(&folder, "a.yaml"), NULL,
+               "a.yaml:2:6: An alias (*t) may stand in the description of a provider only: write "
+               "the value again.\n"
+               "a.yaml:1:14: tracker.lease is \"30\"; it must be a time with its unit, such as "
+               "250ms, 30s, 5m, 24h or 30d.\n"
+               "a.yaml:1:14: There is no setting dlq.lease.\n"
+               "a.yaml:3:1: There is no setting gatway; did you mean gateway?\n"
+               "a.yaml:5:9: There is no setting x.\n"
+               "a.yaml:5:18: family is \"inph\"; it must be one of: inphp.\n"
+               "a.yaml:5:32: There is no setting y.\n");
+    folder_write(&folder, "a.yaml",
                  "gatway: {threads: 1}\ngateway: {threads: 2000}\ntracker: {lease: 30}\n");
     (void)load(folder_path(&folder, "a.yaml"), "dlq.tik=1s",
                "a.yaml:1:1: There is no setting gatway; did you mean gateway?\n"

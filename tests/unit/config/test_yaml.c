@@ -121,9 +121,19 @@ static const struct refusal refusals[] = {
     {"a: 1\nb: 2\na: 3\n", 0, "t.yaml:3:1: The key a was already given on line 1.\n"},
     {"m:\n  x: {y: 1}\n  x: {z: 1}\n", 0, "t.yaml:3:3: The key x was already given on line 2.\n"},
     {"a\tb: 1\na\tb: 2\n", 0, "t.yaml:2:1: The key a?b was already given on line 1.\n"},
-    {"a: &x 1\nb: *x\n", 0, "t.yaml:2:4: Aliases are not allowed here"},
-    {"a: &x [1, *x]\n", ALD_YAML_ALIASES, "t.yaml:1:11: The alias stands inside"},
-    {"a: *x\n", ALD_YAML_ALIASES, "t.yaml:1:4: The alias names no anchor"},
+    {"a: &x 1\nb: *x\nc: *x\nd: 1\nd: 2\n", 0,
+     "t.yaml:2:4: An alias (*x) may stand in the description of a provider only: write the value "
+     "again.\n"
+     "t.yaml:3:4: An alias (*x) may stand in the description of a provider only: write the value "
+     "again.\n"
+     "t.yaml:5:1: The key d was already given on line 4.\n"},
+    {"a: &x [1, *x]\nb: *y\n", ALD_YAML_ALIASES,
+     "t.yaml:1:11: The alias *x stands inside what it names.\n"
+     "t.yaml:2:4: There is no &y before the alias *y.\n"},
+    {"a: &x 1\n*x : 2\n", ALD_YAML_ALIASES, "t.yaml:2:1: An alias can't be a key.\n"},
+    {"providers: {a: &x 1, b: *x}\nc: *x\n", ALD_YAML_PROFILE_ALIASES, "t.yaml:2:4: An alias (*x)"},
+    {"a: {providers: &x 1, b: *x}\n", ALD_YAML_PROFILE_ALIASES, "t.yaml:1:25: An alias (*x)"},
+    {"- &x providers\n- *x\n", ALD_YAML_PROFILE_ALIASES, "t.yaml:2:3: An alias (*x)"},
     {"? [a]\n: 1\n", 0, "t.yaml:1:3: A key must be a text."},
     {"a: 1\n---\nb: 2\n", 0, "t.yaml:2:1: The file holds a second document"},
     {"a: [1\n", 0, "t.yaml:2:1: This is not well-formed YAML"},
@@ -157,6 +167,34 @@ static void test_aliases(void **state)
     const struct ald_node *c = ald_node_find(ald_yaml_root(doc), "c");
     assert_string_equal(ald_node_find(c, "b")->last->text, "2");
     ald_yaml_destroy(&doc);
+    static const char *const profiles[] = {"a: &x 1\nproviders: *x\n",
+                                           "providers: {a: &x 1, b: *x}\n",
+                                           "providers:\n  a: {b: &x [1], c: [[*x]]}\n"};
+    for (size_t i = 0; i < ALD_COUNT(profiles); i++) {
+        doc = yaml_of(profiles[i], ALD_YAML_PROFILE_ALIASES, &errors);
+        assert_string_equal(ald_errors_text(&errors), "");
+        ald_yaml_destroy(&doc);
+    }
+    ald_errors_free(&errors);
+}
+
+/* What was read to its end is given with its errors, if the reader wants it; half of it never. */
+static void test_going_on(void **state)
+{
+    (void)state;
+    struct ald_errors errors;
+    ald_errors_init(&errors);
+    ald_yaml_t *doc = NULL;
+    static const char text[] = "a: &x 1\nb: *x\nc: *y\nd: 2\n";
+    assert_int_equal(ald_yaml_parse("t", ald_span_str(text), ALD_YAML_GO_ON, &errors, &doc),
+                     ALD_INVALID);
+    assert_int_equal(errors.count, 3);
+    assert_string_equal(ald_node_find(ald_yaml_root(doc), "b")->text, "1");
+    assert_null(ald_node_find(ald_yaml_root(doc), "c"));
+    assert_string_equal(ald_node_find(ald_yaml_root(doc), "d")->text, "2");
+    ald_yaml_destroy(&doc);
+    doc = yaml_of("a: 1\nb: [\n", ALD_YAML_GO_ON, &errors);
+    assert_null(doc);
     ald_errors_free(&errors);
 }
 
@@ -250,10 +288,15 @@ static void test_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_marks),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_aliases), cmocka_unit_test(test_alias_bomb),
-        cmocka_unit_test(test_bounds),  cmocka_unit_test(test_all_errors_and_no_more),
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_aliases),
+        cmocka_unit_test(test_going_on),
+        cmocka_unit_test(test_alias_bomb),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_all_errors_and_no_more),
         cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
