@@ -38,7 +38,9 @@ const struct command COMMANDS[] = {
     {"provider resume", "NAME", "ask it again", 0, 1, 1, provider_resume},
     {"provider check", "FILE ...", "check descriptions of providers; prints all errors", 0, 1,
      ARGS_WORDS_MAX, provider_check},
-    {"provider ls", "", "the descriptions that come with aldaba", 0, 0, 0, provider_list},
+    {"provider ls", "",
+     "the providers of the settings file, and the descriptions that come with aldaba", 0, 0, 0,
+     provider_list},
     {"provider try", "PROFILE|FILE STAGE",
      "what a message means at submit, poll, fetch or callback: JSON on stdin {\"http\",\"headers\","
      "\"query\",\"body\"}",

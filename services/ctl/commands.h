@@ -25,7 +25,7 @@ command_fn health_show;
 command_fn state_audit, state_backup;
 /* local.c: these ask nobody */
 command_fn local_config_check, local_config_print, local_keys_new;
-/* provider.c: these ask nobody either */
+/* provider.c, provider_list.c: these ask nobody either */
 command_fn provider_check, provider_list, provider_try;
 
 extern const struct command COMMANDS[];

@@ -47,7 +47,8 @@ static void provider_set_add(struct provider_set *self, const char *path, struct
     if (self->count == PROVIDER_FILES_MAX)
         return;
     size_t i = self->count;
-    if (ald_yaml_load(path, ALD_YAML_ALIASES, errors, &self->docs[i]) != ALD_OK)
+    (void)!ald_yaml_load(path, ALD_YAML_ALIASES | ALD_YAML_GO_ON, errors, &self->docs[i]);
+    if (self->docs[i] == NULL)
         return;
     const struct ald_node *root = ald_yaml_root(self->docs[i]);
     self->count++;
@@ -75,7 +76,8 @@ int provider_check(struct ctl *ctl, const struct args *args)
     ald_errors_init(&warnings);
     for (size_t i = 0; i < args->words; i++)
         provider_set_add(set, args->word[i], &errors);
-    (void)!ald_profiles_load_warned(&set->all, 0, &errors, &warnings, &profiles);
+    if (set->count > 0) /* else there is none that could be read */
+        (void)!ald_profiles_load_warned(&set->all, 0, &errors, &warnings, &profiles);
     int code = ctl_settings_wrong(&errors);
     if (warnings.count > 0)
         ctl_say("What is allowed, and yet looks wrong:\n%s", ald_errors_text(&warnings));
@@ -88,18 +90,6 @@ int provider_check(struct ctl *ctl, const struct args *args)
     ald_errors_free(&errors);
     free(set);
     return code;
-}
-
-int provider_list(struct ctl *ctl, const struct args *args)
-{
-    (void)args;
-    for (size_t i = 0; i < ALD_BUNDLED_COUNT; i++) {
-        if (ctl_json(ctl))
-            ald_buf_printf(&ctl->out, "{\"profile\":\"%s\"}\n", ALD_BUNDLED[i].name);
-        else
-            ald_buf_printf(&ctl->out, "%s\n", ALD_BUNDLED[i].name);
-    }
-    return CTL_OK;
 }
 
 /* ---- try ---- */

@@ -41,9 +41,46 @@ def test_samples_are_of_all_bundled():
 
 
 def test_bundled_are_listed_and_good():
-    assert aldaba("provider", "ls").stdout.split() == BUNDLED
+    listed = [json.loads(line) for line in aldaba("provider", "ls", "--json").stdout.splitlines()]
+    assert listed == [{"profile": name} for name in BUNDLED]
     files = [str(path) for path in sorted((HERE.parents[1] / "proto" / "providers").glob("*.yaml"))]
     assert aldaba("provider", "check", *files).returncode == 0
+
+
+@pytest.mark.parametrize("content, said", [
+    (None, "There is no such file."), ("a: [", "This is not well-formed YAML"),
+    ("a: *x\na: 1\n", "There is no &x before the alias *x.")])
+def test_a_description_that_can_not_be_read(tmp_path, content, said):
+    path = tmp_path / "x.yaml"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    for words in (("check",), ("try",)):
+        ran = aldaba("provider", *words, str(path), *(("poll",) if words == ("try",) else ()))
+        assert ran.returncode == 78 and said in ran.stderr and "null" not in ran.stderr, ran
+        assert all(line.startswith((str(path), "aldaba: ")) for line in ran.stderr.splitlines()), ran
+
+
+def test_providers_of_the_settings_are_listed(tmp_path):
+    (tmp_path / "providers.d").mkdir()
+    (tmp_path / "providers.d" / "b.yaml").write_text(WORDS, encoding="utf-8")
+    settings = tmp_path / "a.yaml"
+    settings.write_text("providers:\n  shop: { extends: replicate }\n  plain: { family: inphp, poll: none }\n",
+                        encoding="utf-8")
+    listed = aldaba("provider", "ls", "--json", "--config", str(settings)).stdout.splitlines()
+    assert list(map(json.loads, listed)) == [
+        {"provider": "shop", "extends": "replicate", "file": str(settings), "line": 2},
+        {"provider": "plain", "family": "inphp", "file": str(settings), "line": 3},
+        {"provider": "words", "file": str(tmp_path / "providers.d" / "b.yaml"), "line": 1},
+        *({"profile": name} for name in BUNDLED)]
+    rows = [line.split() for line in aldaba("provider", "ls", "--config", str(settings)).stdout.splitlines()]
+    assert rows[1][:4] == ["shop", "provider", "extends", "replicate"] and rows[1][4].endswith("a.yaml:2")
+    assert rows[3][:6] == ["words", "provider", "rules", "of", "its", "own"]
+    assert [row[:2] for row in rows[4:]] == [[name, "profile"] for name in BUNDLED]
+    names = aldaba("provider", "ls", "-q", "--config", str(settings)).stdout
+    assert names.split() == ["shop", "plain", "words"]
+    settings.write_text("providers: 1\n", encoding="utf-8")
+    wrong = aldaba("provider", "ls", "--config", str(settings))
+    assert wrong.returncode == 78 and "a.yaml:1:1: " in wrong.stderr and "replicate" in wrong.stdout
 
 
 WORDS = """profile: words
