@@ -28,6 +28,9 @@ struct ald_request_in {
     const char *(*param)(void *arg, const char *name); /* of the caller; may answer NULL */
     void *arg;
     const struct ald_given *given; /* with ALD_STAGE_SUBMIT: what the caller wants submitted */
+    bool rehearsed;      /* nothing will be sent: a secret that is not resolved stands for itself */
+    struct ald_err *why; /* NULL, or: is told what is wrong with what was given, by its name; values
+                            are never shown */
 };
 
 /* A request, ready to be sent. */
@@ -56,6 +59,16 @@ ALD_NODISCARD enum ald_rc ald_profile_request(const struct ald_profile *profile,
  * known to be right; NULL: then no address is. */
 bool ald_profile_address_ok(const struct ald_profile *profile, enum ald_stage stage,
                             const char *beside, const char *url);
+
+/* Bytes of each part of a submission: forms triple what they encode. */
+enum { ALD_SUBMIT_REQUEST_MAX = 2 << 20 };
+
+/* Could this, the text of a struct ald_given, be submitted? It needs no secrets.
+ * ALD_OK. Else as ald_profile_request, or ALD_MALFORMED, and err has a sentence: whoever tries
+ * later gets the same answer. */
+ALD_NODISCARD enum ald_rc ald_profile_rehearse(const struct ald_profile *profile,
+                                               struct ald_span submission, const char *callback_url,
+                                               struct ald_err *err);
 
 /* Write a request of a caller's own, to where the profile's polls go: path is the last part of the
  * address, "" that of polls. Of the polls' parameters those that hold a secret go with it, over

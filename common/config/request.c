@@ -60,8 +60,12 @@ static const char *request_text(const struct ald_piece *piece, const struct ald_
     const char *text = NULL;
     switch (piece->kind) {
     case ALD_PIECE_LITERAL:
+        text = piece->text;
+        break;
     case ALD_PIECE_SECRET:
         text = piece->text;
+        if (in->rehearsed && (text == NULL || text[0] == '\0'))
+            text = "secret";
         break;
     case ALD_PIECE_ID:
     case ALD_PIECE_ID_NUMBER:
@@ -83,13 +87,26 @@ static const char *request_text(const struct ald_piece *piece, const struct ald_
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
+static enum ald_rc request_absent(const struct ald_piece *piece, const struct ald_request_in *in)
+{
+    if (piece->kind == ALD_PIECE_PARAM)
+        return ald_err_set(in->why, ALD_MISSING,
+                           "The parameter %.64s is missing or empty, and the provider's profile "
+                           "needs it.",
+                           piece->text);
+    if (piece->kind == ALD_PIECE_CALLBACK_URL)
+        return ald_err_set(in->why, ALD_MISSING,
+                           "The provider's profile needs a callback URL, and there is none.");
+    return ALD_MISSING;
+}
+
 enum ald_rc request_plain(const struct ald_template *self, const struct ald_request_in *in,
                           struct ald_buf *out)
 {
     for (unsigned i = 0; i < self->count; i++) {
         const char *text = request_text(&self->pieces[i], in);
         if (text == NULL)
-            return ALD_MISSING;
+            return request_absent(&self->pieces[i], in);
         ald_buf_put_str(out, text);
     }
     return ald_buf_ok(out) ? ALD_OK : ALD_TOOBIG;
@@ -134,16 +151,29 @@ static enum ald_rc request_url_piece(const struct ald_piece *piece, bool first, 
     return ALD_OK;
 }
 
+static enum ald_rc request_misplaced(const struct ald_piece *piece, bool first, enum ald_rc rc,
+                                     const struct ald_request_in *in)
+{
+    if (piece->kind != ALD_PIECE_PARAM)
+        return rc;
+    return ald_err_set(in->why, rc,
+                       first ? "The parameter %.64s must be an address of http or https."
+                             : "The parameter %.64s can't stand in an address: a part of it is . "
+                               "or ..",
+                       piece->text);
+}
+
 enum ald_rc request_url(const struct ald_template *url, const struct ald_request_in *in,
                         struct ald_buf *out)
 {
     for (unsigned i = 0; i < url->count; i++) {
-        const char *text = request_text(&url->pieces[i], in);
+        const struct ald_piece *piece = &url->pieces[i];
+        const char *text = request_text(piece, in);
         if (text == NULL)
-            return ALD_MISSING;
-        enum ald_rc rc = request_url_piece(&url->pieces[i], i == 0, text, out);
+            return request_absent(piece, in);
+        enum ald_rc rc = request_url_piece(piece, i == 0, text, out);
         if (rc != ALD_OK)
-            return rc;
+            return request_misplaced(piece, i == 0, rc, in);
     }
     return ald_buf_ok(out) ? ALD_OK : ALD_TOOBIG;
 }
@@ -160,7 +190,9 @@ enum ald_rc request_headers(const struct ald_request_form *form, const struct al
             return rc;
         for (size_t at = begin; at < out->len; at++)
             if (out->data[at] < 0x20 || out->data[at] == 0x7f)
-                return ALD_INVALID;
+                return ald_err_set(in->why, ALD_INVALID,
+                                   "What is given for the header %.64s has a control character.",
+                                   form->headers[i].name);
         ald_buf_put_byte(out, '\n');
     }
     return ald_buf_ok(out) ? ALD_OK : ALD_TOOBIG;

@@ -97,6 +97,15 @@ static bool submit_next(struct submit *self, struct ald_json_walk *walk, struct 
     return false;
 }
 
+/* What the parameter or file of self->name is told to be; NAME stands for it. */
+static enum ald_rc submit_wrong(const struct submit *self, enum ald_rc rc, const char *before,
+                                const char *after)
+{
+    char name[65];
+    ald_text_cut(name, sizeof name, ald_buf_span(&self->name));
+    return ald_err_set(self->in.why, rc, "%s %s %s", before, name, after);
+}
+
 /* A value as text in self->text: scalars as they read, the rest as JSON. */
 static enum ald_rc submit_text(struct submit *self, struct ald_json value)
 {
@@ -104,7 +113,7 @@ static enum ald_rc submit_text(struct submit *self, struct ald_json value)
     if (value.kind == ALD_JSON_ARRAY || value.kind == ALD_JSON_OBJECT)
         ald_buf_put_span(&self->text, value.raw);
     else if (ald_json_text(value, &self->text) != ALD_OK)
-        return ALD_INVALID;
+        return submit_wrong(self, ALD_INVALID, "The parameter", "is no text that can be sent.");
     return ald_buf_ok(&self->text) ? ALD_OK : ALD_TOOBIG;
 }
 
@@ -196,6 +205,12 @@ static bool submit_quotable(struct ald_span name)
     return name.len > 0 && name.len < SUBMIT_NAME_MAX;
 }
 
+static enum ald_rc submit_file_wrong(const struct submit *self)
+{
+    return submit_wrong(self, ALD_INVALID, "The name or type of the file",
+                        "is empty, too long, or has characters that no header takes.");
+}
+
 /* A text of a file's description in self->text, or fallback. */
 static enum ald_rc submit_file_word(struct submit *self, struct ald_json file, const char *pointer,
                                     const char *fallback)
@@ -205,24 +220,25 @@ static enum ald_rc submit_file_word(struct submit *self, struct ald_json file, c
     if (value.kind == ALD_JSON_NONE || value.kind == ALD_JSON_NULL)
         ald_buf_put_str(&self->text, fallback);
     else if (value.kind != ALD_JSON_STRING || ald_json_text(value, &self->text) != ALD_OK)
-        return ALD_INVALID;
-    return submit_quotable(ald_buf_span(&self->text)) ? ALD_OK : ALD_INVALID;
+        return submit_file_wrong(self);
+    return submit_quotable(ald_buf_span(&self->text)) ? ALD_OK : submit_file_wrong(self);
 }
 
 static enum ald_rc submit_file_type(struct submit *self, struct ald_json file)
 {
     enum ald_rc rc = submit_file_word(self, file, "/type", "application/octet-stream");
-    return rc == ALD_OK && self->text.len >= SUBMIT_TYPE_MAX ? ALD_INVALID : rc;
+    return rc == ALD_OK && self->text.len >= SUBMIT_TYPE_MAX ? submit_file_wrong(self) : rc;
 }
 
 static enum ald_rc submit_file_bytes(struct submit *self, struct ald_json file, struct ald_buf *out)
 {
     ald_buf_reset(&self->text);
-    if (ald_json_text(ald_json_find(file, "/content"), &self->text) != ALD_OK)
-        return ALD_INVALID;
+    bool text = ald_json_text(ald_json_find(file, "/content"), &self->text) == ALD_OK;
     if (!ald_buf_ok(&self->text))
         return ALD_TOOBIG;
-    return ald_base64_decode(out, ald_buf_span(&self->text)) == ALD_OK ? ALD_OK : ALD_INVALID;
+    if (!text || ald_base64_decode(out, ald_buf_span(&self->text)) != ALD_OK)
+        return submit_wrong(self, ALD_INVALID, "The content of the file", "is no base64.");
+    return ALD_OK;
 }
 
 static void submit_part(struct ald_buf *out, const char *boundary, struct ald_buf *name)
@@ -235,7 +251,7 @@ static enum ald_rc submit_file_part(struct submit *self, const char *boundary, s
 {
     struct ald_buf *out = &self->out->body;
     if (!submit_quotable(ald_buf_span(&self->name)))
-        return ALD_INVALID;
+        return submit_wrong(self, ALD_INVALID, "The name", "can't be that of a file.");
     submit_part(out, boundary, &self->name);
     enum ald_rc rc = submit_file_word(self, file, "/name", ald_buf_str(&self->name));
     if (rc == ALD_OK)
@@ -259,7 +275,7 @@ static enum ald_rc submit_parts(struct submit *self, const char *boundary, size_
     enum ald_rc rc = ALD_OK;
     for (; rc == ALD_OK && submit_next(self, &walk, &value); ++*count) {
         if (!submit_quotable(ald_buf_span(&self->name)))
-            return ALD_INVALID;
+            return submit_wrong(self, ALD_INVALID, "The name", "can't be that of a parameter.");
         submit_part(out, boundary, &self->name);
         ald_buf_put_str(out, "\r\n\r\n");
         rc = submit_text(self, value);
@@ -309,8 +325,14 @@ static enum ald_rc submit_raw(struct submit *self)
     struct ald_json file;
     struct ald_json other;
     struct ald_span key;
-    if (!ald_json_walk_next(&walk, &key, &file) || ald_json_walk_next(&walk, &key, &other))
-        return ALD_MISSING;
+    struct ald_span next;
+    if (!ald_json_walk_next(&walk, &key, &file) || ald_json_walk_next(&walk, &next, &other))
+        return ald_err_set(self->in.why, ALD_MISSING,
+                           "This provider takes one file, which is the body: give exactly one.");
+    ald_buf_reset(&self->name);
+    const struct ald_json name = {.kind = ALD_JSON_STRING, .raw = key};
+    if (ald_json_text(name, &self->name) != ALD_OK)
+        ald_buf_reset(&self->name);
     enum ald_rc rc = submit_file_type(self, file);
     if (rc == ALD_OK)
         (void)snprintf(self->out->content_type, sizeof self->out->content_type, "%s",
@@ -326,7 +348,9 @@ static enum ald_rc submit_body(struct submit *self)
     enum ald_encode encode = self->form->encode;
     bool files = self->files.kind == ALD_JSON_OBJECT;
     if (files && encode != ALD_ENCODE_MULTIPART && encode != ALD_ENCODE_RAW)
-        return ALD_INVALID;
+        return ald_err_set(self->in.why, ALD_INVALID,
+                           "This provider takes no files: its profile sends neither multipart nor "
+                           "raw.");
     enum ald_rc rc = ALD_OK;
     switch (encode) {
     case ALD_ENCODE_QUERY:
@@ -374,6 +398,16 @@ enum ald_rc ald_request_submit(const struct ald_ruled *ruled, const struct ald_r
     return ald_request_given(ruled, &ruled->stage[ALD_STAGE_SUBMIT].request, in, out);
 }
 
+/* Where nothing more can be said. */
+static const char *submit_why(enum ald_rc rc)
+{
+    if (rc == ALD_MISSING)
+        return "Something that the request of the provider's profile needs was not given.";
+    if (rc == ALD_INVALID)
+        return "A parameter or file can't stand where the provider's profile puts it.";
+    return "The request would be longer than 2 MiB.";
+}
+
 enum ald_rc ald_request_given(const struct ald_ruled *ruled, const struct ald_request_form *form,
                               const struct ald_request_in *in, struct ald_request *out)
 {
@@ -396,8 +430,33 @@ enum ald_rc ald_request_given(const struct ald_ruled *ruled, const struct ald_re
     }
     ald_buf_init(&self.name, SUBMIT_NAME_MAX);
     ald_buf_init(&self.text, out->body.max);
+    struct ald_err nothing = {0};
+    if (in->why == NULL)
+        self.in.why = &nothing;
+    self.in.why->text[0] = '\0';
     enum ald_rc rc = submit_write(&self);
+    if (rc != ALD_OK && self.in.why->text[0] == '\0')
+        (void)ald_err_set(self.in.why, rc, "%s", submit_why(rc));
     ald_buf_free(&self.name);
     ald_buf_free(&self.text);
+    return rc;
+}
+
+enum ald_rc ald_profile_rehearse(const struct ald_profile *profile, struct ald_span submission,
+                                 const char *callback_url, struct ald_err *err)
+{
+    struct ald_given given;
+    struct ald_request request;
+    const char *why = NULL;
+    if (ald_given_read(submission, &given, &why) != ALD_OK)
+        return ald_err_set(err, ALD_MALFORMED, "%s", why);
+    const struct ald_request_in in = {.stage = ALD_STAGE_SUBMIT,
+                                      .callback_url = callback_url,
+                                      .given = &given,
+                                      .rehearsed = true,
+                                      .why = err};
+    ald_request_init(&request, ALD_SUBMIT_REQUEST_MAX);
+    enum ald_rc rc = ald_profile_request(profile, &in, &request);
+    ald_request_free(&request);
     return rc;
 }

@@ -306,7 +306,7 @@ enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
     verdict_room_init(&self->room);
     ald_request_init(&self->request, POLLER_REQUEST_MAX);
     ald_buf_init(&self->ids, POLLER_REQUEST_MAX);
-    ald_request_init(&self->submission, SUBMIT_REQUEST_MAX);
+    ald_request_init(&self->submission, ALD_SUBMIT_REQUEST_MAX);
     return poller_open(self, ald_service_instance(service), err);
 }
 

@@ -58,10 +58,11 @@ static void poller_submit(poller_t *self, struct work_item *item, int64_t now_ms
 {
     const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
     struct msg_outcome outcome;
-    const char *error = submit_request(profile, item->submit, &self->submission);
+    struct ald_err wrong = {0};
+    const char *error = wrong.text;
     /* Before the tracker takes it for lost. */
     item->until_ms = now_ms + item->lease.lease_ms - item->lease.lease_ms / 10;
-    if (!error)
+    if (submit_request(profile, item->submit, &self->submission, &wrong))
         error = poller_send(self, profile, &self->submission, item, now_ms);
     ald_request_free(&self->submission); /* it may be large */
     if (!error)

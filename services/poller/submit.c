@@ -6,31 +6,27 @@
 #include "common/base/text.h"
 #include "common/config/facts.h"
 
-static const char *submit_why(enum ald_rc rc)
-{
-    if (rc == ALD_MISSING)
-        return "something that the profile's request needs was not given, such as a parameter or "
-               "the file";
-    if (rc == ALD_INVALID)
-        return "a parameter or file can't stand where the profile puts it";
-    return "the request is too long";
-}
-
-const char *submit_request(const struct ald_profile *profile, struct work_submit *submit,
-                           struct ald_request *out)
+bool submit_request(const struct ald_profile *profile, struct work_submit *submit,
+                    struct ald_request *out, struct ald_err *err)
 {
     struct ald_given given;
     const char *why = NULL;
-    if (ald_given_read(ald_span_of(submit->submission, submit->len), &given, &why) != ALD_OK)
-        return why;
-    const struct ald_request_in in = {
-        .stage = ALD_STAGE_SUBMIT, .callback_url = submit->callback_url, .given = &given};
+    if (ald_given_read(ald_span_of(submit->submission, submit->len), &given, &why) != ALD_OK) {
+        (void)ald_err_set(err, ALD_MALFORMED, "%s", why);
+        return false;
+    }
+    const struct ald_request_in in = {.stage = ALD_STAGE_SUBMIT,
+                                      .callback_url = submit->callback_url,
+                                      .given = &given,
+                                      .why = err};
     enum ald_rc rc = ald_profile_request(profile, &in, out);
+    if (rc != ALD_OK && err->text[0] == '\0')
+        (void)ald_err_set(err, rc, "The provider's profile does not say how to submit.");
     if (rc != ALD_OK)
-        return submit_why(rc);
+        return false;
     if (ald_text_copy(submit->asked, sizeof submit->asked, ald_buf_span(&out->url)) != ALD_OK)
         submit->asked[0] = '\0';
-    return NULL;
+    return true;
 }
 
 static bool submit_address_ok(const struct ald_profile *profile, enum ald_stage stage,

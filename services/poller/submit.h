@@ -8,11 +8,9 @@
 #include "common/config/profile_request.h"
 #include "services/poller/work.h"
 
-enum { SUBMIT_REQUEST_MAX = 2 << 20 }; /* bytes of each part: forms triple what they encode */
-
-/* Fill it in, and remember where it goes. NULL: done; else why it can't be, whoever tries. */
-const char *submit_request(const struct ald_profile *profile, struct work_submit *submit,
-                           struct ald_request *out);
+/* Fill it in, and remember where it goes. False: it can't be, whoever tries, and err says why. */
+ALD_NODISCARD bool submit_request(const struct ald_profile *profile, struct work_submit *submit,
+                                  struct ald_request *out, struct ald_err *err);
 
 /* Take addresses out of its outcome that do not lie where it was sent: the account's key goes with
  * each poll. So with an id that is an address: without it the tracker holds the task for uncertain.

@@ -1,5 +1,6 @@
 #include "services/tracker/commands.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/text.h"
@@ -76,8 +77,20 @@ static bool command_id_ok(const char *id)
     return *id == '\0';
 }
 
+/* A request that the profile can't make of this is not taken: it would end as failed, and nobody
+ * would wait for that any more. The callback URL is of the length that it will have. */
+static enum ald_rc command_rehearse(const struct tracker *self, const struct msg_register *ask,
+                                    const struct ald_profile *profile, struct ald_err *err)
+{
+    char token[ALD_TOKEN_MAX];
+    char url[ALD_CALLBACK_URL_MAX];
+    ald_token_make(&self->keys, profile->name, 0, 0, token);
+    (void)snprintf(url, sizeof url, "%s/cb/%s/%s", ask->base, profile->name, token);
+    return ald_profile_rehearse(profile, ask->submission, url, err);
+}
+
 static const char *command_unfit(const struct tracker *self, const struct msg_register *ask,
-                                 const struct ald_profile *profile)
+                                 const struct ald_profile *profile, struct ald_err *err)
 {
     if (profile && ald_profiles_gone(self->profiles, profile))
         return "This provider is not in the settings any more.";
@@ -100,6 +113,8 @@ static const char *command_unfit(const struct tracker *self, const struct msg_re
         return "stale_after is longer than give_up_after.";
     if (pending_count(self->pending) >= (size_t)self->settings->tracker.max_open)
         return "full";
+    if (ask->submission.len > 0 && command_rehearse(self, ask, profile, err) != ALD_OK)
+        return err->text;
     return NULL;
 }
 
@@ -183,7 +198,8 @@ void command_register(struct tracker *self, const struct msg_register *ask,
     }
     const struct way_said way = {
         .poll_url = ask->poll_url, .result_url = ask->result_url, .params = command_params(ask)};
-    const char *unfit = command_unfit(self, ask, profile);
+    struct ald_err err = {0};
+    const char *unfit = command_unfit(self, ask, profile, &err);
     unfit = unfit ? unfit : way_unfit(profile, &way, &self->kept);
     if (unfit) {
         bool full = strcmp(unfit, "full") == 0;

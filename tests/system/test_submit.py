@@ -247,9 +247,25 @@ def test_bad_submissions(house):
         assert answer.status == status, (body[:60], answer)
         if body.count(b'"a":') > 1:
             assert "member a stands in" in answer.json()["detail"], answer
-    task, _ = order(house, files={"file": {"content": "not base64!"}})
-    ended = house.ended(task["id"])
-    assert (ended["state"], ended["code"]) == ("failed", "invalid_submission")
+
+
+def test_what_can_not_be_submitted_is_refused_at_once(house):
+    """Nobody would wait for that any more when it had failed; and its key is good for what is right."""
+    key = {"Idempotency-Key": "refused-1"}
+    before = len(house.tasks())
+    for files, said in (({"file": {"content": "not base64!"}}, "file is no base64"),
+                        ({"file": {"content": "YQ==", "type": "a\r\nb: c"}}, "type of the file file")):
+        answer = house.private.post_json("/v1/tasks", {
+            "provider": "sandbox", "params": {"method": "test", "ref": "refused"}, "files": files}, key)
+        assert answer.status == 400 and said in answer.json()["detail"], answer
+    assert len(house.tasks()) == before and not bought(house, "refused")
+    taken = house.private.post_json("/v1/tasks", {
+        "provider": "sandbox", "params": {"method": "test", "ref": "refused", "solve": "0"}}, key)
+    assert taken.status == 202, taken
+    house.ended(taken.json()["id"])
+    assert len(bought(house, "refused")) == 1
+    ran = house.aldaba("submit", "sandbox", f"file=@{house.folder}/no-such-file")
+    assert ran.returncode == 64 and "no-such-file can't be read" in ran.stderr, ran
 
 
 def test_the_command(house):

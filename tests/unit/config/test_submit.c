@@ -129,6 +129,103 @@ static void test_encodings(void **state)
     }
 }
 
+/* What can be told when a task is registered, without secrets, names what is wrong. */
+static const struct {
+    const char *name, *request, *more, *given, *callback, *want; /* NULL: it can be submitted */
+} REHEARSALS[] = {
+    {"a secret is not needed", ", encode: form", ", params: {key: \"${secret.key}\"}", "{}", URL,
+     NULL},
+    {"a parameter that is missing", ", encode: json, headers: {X: \"${param.h}\"}", "",
+     "{\"params\":{\"a\":1}}", URL,
+     "The parameter h is missing or empty, and the provider's profile needs it."},
+    {"a parameter that is empty", ", encode: json", ", params: {m: {n: [\"a ${param.h}\"]}}",
+     "{\"params\":{\"h\":\"\"}}", URL,
+     "The parameter h is missing or empty, and the provider's profile needs it."},
+    {"a header can't be broken", ", encode: json, headers: {X: \"${param.h}\"}", "",
+     "{\"params\":{\"h\":\"a\\r\\nb\"}}", URL,
+     "What is given for the header X has a control character."},
+    {"no callback URL", ", encode: json", ", params: {cb: \"${callback_url}\"}", "{}", NULL,
+     "The provider's profile needs a callback URL, and there is none."},
+    {"files for a form", ", encode: form", "", "{" FILES("") "}", URL,
+     "This provider takes no files: its profile sends neither multipart nor raw."},
+    {"raw without a file", ", encode: raw", "", "{}", URL,
+     "This provider takes one file, which is the body: give exactly one."},
+    {"no base64", ", encode: raw", "", "{\"files\":{\"f\":{\"content\":\"a b\"}}}", URL,
+     "The content of the file f is no base64."},
+    {"no base64 in a part", ", encode: multipart", "", "{\"files\":{\"f\":{\"content\":\"a b\"}}}",
+     URL, "The content of the file f is no base64."},
+    {"a type that breaks the head", ", encode: multipart", "",
+     "{" FILES(",\"type\":\"a\\r\\nb\"") "}", URL,
+     "The name or type of the file f is empty, too long, or has characters that no header takes."},
+    {"a name that breaks the head", ", encode: multipart", "", "{\"params\":{\"a\\\"b\":1}}", URL,
+     "The name a\"b can't be that of a parameter."},
+    {"no text", ", encode: form", "", "{\"params\":{\"a\":\"\\u0000\"}}", URL,
+     "The parameter a is no text that can be sent."},
+    {"no object", ", encode: form", "", "[]", URL, "The submission is no JSON object."},
+};
+
+static void test_rehearsals(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ALD_COUNT(REHEARSALS); i++) {
+        char yaml[2048];
+        struct ald_err err = {0};
+        struct ald_errors errors;
+        (void)snprintf(yaml, sizeof yaml, SHOP, REHEARSALS[i].request, REHEARSALS[i].more);
+        ald_profiles_t *profiles = profiles_of(yaml, 0, &errors);
+        print_message("%s\n", REHEARSALS[i].name);
+        enum ald_rc rc =
+            ald_profile_rehearse(ald_profiles_at(profiles, 0), ald_span_str(REHEARSALS[i].given),
+                                 REHEARSALS[i].callback, &err);
+        assert_int_equal(rc == ALD_OK, REHEARSALS[i].want == NULL);
+        if (REHEARSALS[i].want)
+            assert_string_equal(err.text, REHEARSALS[i].want);
+        ald_errors_free(&errors);
+        ald_profiles_destroy(&profiles);
+    }
+}
+
+static void rehearse_address(const char *url, const char *given, const char *want)
+{
+    char yaml[1024];
+    struct ald_err err = {0};
+    struct ald_errors errors;
+    (void)snprintf(
+        yaml, sizeof yaml,
+        "p: {secrets: {}, id: {}, codes: {}, poll: none, recover: {on_stale: alert}, submit: "
+        "{request: {method: POST, url: \"%s\", encode: json}, rules: []}}\n",
+        url);
+    ald_profiles_t *profiles = profiles_of(yaml, 0, &errors);
+    assert_string_equal(ald_errors_text(&errors), "");
+    (void)!ald_profile_rehearse(ald_profiles_at(profiles, 0), ald_span_str(given), URL, &err);
+    assert_string_equal(err.text, want);
+    ald_errors_free(&errors);
+    ald_profiles_destroy(&profiles);
+}
+
+static void test_rehearsed_addresses(void **state)
+{
+    (void)state;
+    static const char host[] = "${param.endpoint}/jobs";
+    static const char path[] = "https://h.example/${param.model}/run";
+    struct ald_buf given;
+    rehearse_address(host, "{\"params\":{\"endpoint\":\"https://h.example\"}}", "");
+    rehearse_address(host, "{\"params\":{\"endpoint\":\"h.example\"}}",
+                     "The parameter endpoint must be an address of http or https.");
+    rehearse_address(path, "{\"params\":{\"model\":\"a/../b\"}}",
+                     "The parameter model can't stand in an address: a part of it is . or ..");
+    rehearse_address(
+        path, "{\"params\":{}}",
+        "The parameter model is missing or empty, and the provider's profile needs it.");
+    ald_buf_init(&given, 2 << 20);
+    ald_buf_put_str(&given, "{\"params\":{\"model\":\"");
+    for (int i = 0; i < 800000; i++)
+        ald_buf_put_byte(&given, ' ');
+    ald_buf_put_str(&given, "\"}}");
+    rehearse_address(path, ald_buf_str(&given), "The request would be longer than 2 MiB.");
+    ald_buf_free(&given);
+}
+
 static const char PARTS[] =
     "--%s\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n%s\r\n"
     "--%s\r\nContent-Disposition: form-data; name=\"f\"; filename=\"x.png\"\r\n"
@@ -231,8 +328,12 @@ static void test_not_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example),   cmocka_unit_test(test_encodings),
-        cmocka_unit_test(test_multipart), cmocka_unit_test(test_what_a_caller_may_not_give),
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_rehearsals),
+        cmocka_unit_test(test_rehearsed_addresses),
+        cmocka_unit_test(test_encodings),
+        cmocka_unit_test(test_multipart),
+        cmocka_unit_test(test_what_a_caller_may_not_give),
         cmocka_unit_test(test_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
