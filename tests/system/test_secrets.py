@@ -32,6 +32,7 @@ IN_FILES = {
     "hmac": f"hmac{ODD}e3",
     "api": "api-token-of-the-house-77531",
     "whsec_new": "whsec_" + base64.b64encode(RAW["new"]).decode(),
+    "client": f"client{ODD}e7",
 }
 IN_VARIABLES = {
     "ALD_T_QUERY": f"query{ODD}e4",
@@ -40,6 +41,7 @@ IN_VARIABLES = {
     "ALD_T_HOOK": "hook-secret-in-a-header-+/=-90017",
     "ALD_T_API": "api-token-of-another-one-66211",
     "ALD_T_OLD": "whsec_" + base64.b64encode(RAW["old"]).decode(),
+    "ALD_T_CLIENT": "key-of-another-client-5d0b7714",
 }
 SECRETS = {**IN_FILES, **IN_VARIABLES, **{f"raw {name}": raw for name, raw in RAW.items()},
            **{f"base64 {name}": base64.b64encode(raw).decode() for name, raw in RAW.items()}}
@@ -137,11 +139,13 @@ def profiles(folder, port):
     ruled = {
         "ruled": {"extends": "twocaptcha-v1", "callback": calm,
                   "secrets": {"key": {"env": "ALD_T_QUERY"}, "head": file["header"]},
+                  "submit": {"request": {"url": f"{of}/echo/in.php"}}, "budgets": [],
                   "poll": merge(poll(f"{of}/echo/ruled"), {
                       "request": {"headers": {"Authorization": "Bearer ${secret.head}"}},
                       "params": {"token": "${secret.key}"}})},
         "json": {"extends": "createtask-json", "secrets": {"key": {"env": "ALD_T_BODY"}},
-                 "callback": calm, "poll": merge(poll(f"{of}/echo/json"), {
+                 "callback": calm, "submit": {"request": {"url": f"{of}/code/createTask"}},
+                 "budgets": [], "poll": merge(poll(f"{of}/echo/json"), {
                      "request": {"method": "POST", "encode": "json"}})},
     }
     hooks = {
@@ -174,6 +178,10 @@ def house():
         one.settings = {"log": {"level": "debug"}, "dlq": {"first_after": "200ms", "tick": "50ms"},
                         "gateway": {"tokens": [{"file": f"{one.folder}/secret-api"},
                                                {"env": "ALD_T_API"}]},
+                        "facade": {"in_php": "ruled", "create_task": "json",
+                                   "keys": [{"file": f"{one.folder}/secret-client"},
+                                            {"env": "ALD_T_CLIENT"}],
+                                   "pingback_allow": ["127.0.0.1"]},
                         "providers": profiles(one.folder, server.server_port)}
         one.private = Bearer(one.private.port)
         one.start()
@@ -247,6 +255,38 @@ def ask_wrongly(house):
         house.said[f"raw {len(house.said)}"] = stranger.raw(raw, half_close=True, timeout_s=3)
 
 
+def ask_as_a_client(house):
+    """The facade with keys that are good, wrong and in the wrong place. Clients hear what the provider
+    says, which says back what it was asked."""
+    stranger = Client(house.private.port)
+    tasks = []
+    for key in (IN_FILES["client"], IN_VARIABLES["ALD_T_CLIENT"]):
+        for one in (key, key + "x", key[:-1], f"{key}&key={key}"):
+            quoted = urllib.parse.quote(one, safe="&=")
+            asked = [("GET", f"/in.php?key={quoted}&method=userrecaptcha&pingback=http://127.0.0.1:1/",
+                      None),
+                     ("POST", "/in.php", f"method=test&key={quoted}".encode()),
+                     ("POST", f"/in.php?key={quoted}", b"method=post&body="),
+                     *(("GET", f"/res.php?key={quoted}&action={action}&id=1", None) for action in
+                       ("get", "getbalance", "reportbad", "nothing", "", quoted)),
+                     ("GET", f"/res.php?action=get&id={quoted}&key={quoted}", None),
+                     ("PUT", f"/in.php?key={quoted}", b"")]
+            asked += [("POST", path, json.dumps({"clientKey": one, "taskId": taskid, "task": task})
+                       .encode()) for path in ("/createTask", "/getTaskResult", "/getBalance")
+                      for taskid, task in ((1, {"type": "T"}), (one, one))]
+            asked.append(("POST", "/createTask", f'{{"clientKey": "{one}", '.encode()))
+            for method, target, body in asked:
+                form = {"Content-Type": "application/json" if target[1] in "cg" else FORM}
+                answer = stranger.request(method, target, body, form)
+                house.said[f"client {method} {target[:9]} {len(house.said)}"] = answer.body
+                word, _, task = answer.text.partition("|")
+                tasks += [task] if word == "OK" and task.isdigit() else []
+    assert len(tasks) >= 2, "nothing was submitted"
+    for task in tasks:
+        house.cancel(task)
+
+
+FORM = "application/x-www-form-urlencoded"
 BROKEN = ("callback.trust", "callback.stale_after", "callback.max_body", "callback.plus",
           "callback.quota_count", "callback.auth.on_fail", "callback.auth.hmac.format",
           "callback.auth.hmac.header", "callback.auth.ed25519.message", "callback.auth.source_ips",
@@ -288,8 +328,10 @@ def be_wrong(house):
         file = settings_with(house, {name: at(path, value)})
         run(house, f"check {path}", binary("aldaba"), "--config", file, "config", "check")
     for key in ("bus.max_item", "gateway.public", "gateway.trusted_proxies", "gateway.tokens",
-                "log.level", "tracker.id", "store.keep_results", "gateway.nothing"):
-        file = settings_with(house, **at(key, [odd] if key.endswith(("proxies", "tokens")) else odd))
+                "log.level", "tracker.id", "store.keep_results", "gateway.nothing",
+                "facade.in_php", "facade.create_task", "facade.keys", "facade.pingback_allow"):
+        lists = key.endswith(("proxies", "tokens", "keys", "allow"))
+        file = settings_with(house, **at(key, [odd] if lists else odd))
         for program in ("gateway", "poller"):
             done = run(house, f"start with {key}", binary(f"aldaba-{program}"), "--config", file)
             assert done.returncode == 78, (key, done)
@@ -306,7 +348,7 @@ def be_wrong(house):
                 "--config", file, "--set", f"bus.run={house.folder}/elsewhere")
         os.unlink(odd_file)
     run(house, "flag", binary("aldaba-gateway"), "--config", house.config_path(""), "--set",
-        "gateway.tokens=env:ALD_T_API", "--print-config")
+        "gateway.tokens=env:ALD_T_API", "--set", "facade.keys=env:ALD_T_CLIENT", "--print-config")
 
 
 def read_on_hup(house):
@@ -411,6 +453,7 @@ def test_no_secret_is_written_anywhere(house):
     for name in ("webhooks", "headed", "signed", "stamped"):
         call_back(house, name)
     ask_wrongly(house)
+    ask_as_a_client(house)
     for task in made:
         until(lambda: len(house.task(task["id"])["timeline"]) >= 3, SOON_S,  # noqa: B023
               lambda: f"it is not polled: {house.task(task['id'])}")  # noqa: B023
