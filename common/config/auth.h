@@ -6,7 +6,8 @@
  * time that tells nothing of them. What a stranger can get wrong has a word each; what he sent is
  * never in it. The same signature may come twice: a provider's retry, which is answered alike.
  *
- * It does not fetch keys: a `jwks` address has none until a file gives them (no_key).
+ * It does not fetch keys: those of a `jwks` address come with the facts, and until there are some,
+ * here or in a file, a check ends in no_key.
  * Threads: a loaded one may be read by any thread.
  */
 #ifndef ALD_CONFIG_AUTH_H
@@ -19,6 +20,7 @@
 #include "common/base/buf.h"
 #include "common/base/guard.h"
 #include "common/base/span.h"
+#include "common/config/jwks.h"
 #include "common/config/yaml.h"
 
 /* What is done with a callback that fails. */
@@ -54,7 +56,8 @@ struct ald_auth_header {
 struct ald_auth_facts {
     const struct ald_auth_header *headers;
     size_t header_count;
-    struct ald_span body; /* raw */
+    struct ald_span body;           /* raw */
+    const struct ald_jwks *fetched; /* from the address of ald_auth_jwks; NULL: none are there */
     int64_t now_s;
     bool url_token; /* it came to a genuine callback URL */
     bool address;   /* its sender's address is one of source_ips, or all may send */
@@ -79,8 +82,11 @@ void ald_auth_print(const struct ald_node *profile, unsigned indent, struct ald_
 
 /* Is there a scheme that proves the sender, beside URL and address? */
 bool ald_auth_asks(const ald_auth_t *self);
-/* Are there keys for every scheme? */
+/* Does the profile itself give keys for every scheme? */
 bool ald_auth_ready(const ald_auth_t *self);
+/* Where public keys are fetched, and how long until they are again; "" = nowhere. NULL is allowed.
+ */
+const char *ald_auth_jwks(const ald_auth_t *self, int64_t *cache_ms);
 /* Does a header of this name hold the secret itself? Then it is not to be kept. */
 bool ald_auth_hides(const ald_auth_t *self, const char *header);
 enum ald_on_fail ald_auth_on_fail(const ald_auth_t *self);

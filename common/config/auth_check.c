@@ -218,6 +218,15 @@ static enum ald_auth_why check_message(const ald_auth_t *self, const struct ald_
     return ald_buf_ok(out) ? ALD_AUTH_OK : ALD_AUTH_MALFORMED;
 }
 
+static bool check_by(const struct ald_jwks *keys, const uint8_t signature[64],
+                     struct ald_span message)
+{
+    bool same = false;
+    for (size_t i = 0; !same && i < keys->count; i++)
+        same = ald_ed25519_ok(keys->at[i], signature, message);
+    return same;
+}
+
 static enum ald_auth_why check_signed(const ald_auth_t *self, const struct ald_auth_facts *facts,
                                       const uint8_t signature[64])
 {
@@ -225,8 +234,10 @@ static enum ald_auth_why check_signed(const ald_auth_t *self, const struct ald_a
     ald_buf_init(&message, facts->body.len + CHECK_MESSAGE_MORE);
     enum ald_auth_why why = check_message(self, facts, &message);
     bool same = false;
-    for (size_t i = 0; why == ALD_AUTH_OK && !same && i < self->ed25519.keys.count; i++)
-        same = ald_ed25519_ok(self->ed25519.keys.at[i], signature, ald_buf_span(&message));
+    const struct ald_jwks *sets[] = {&self->ed25519.keys, facts->fetched};
+    for (size_t i = 0; i < ALD_COUNT(sets); i++)
+        same = same || (why == ALD_AUTH_OK && sets[i] != NULL &&
+                        check_by(sets[i], signature, ald_buf_span(&message)));
     ald_buf_free(&message);
     if (why != ALD_AUTH_OK)
         return why;
@@ -263,7 +274,8 @@ static const struct {
     {AUTH_ED25519, "ed25519", check_ed25519},
 };
 
-static size_t check_key_count(const ald_auth_t *self, enum auth_scheme scheme)
+static size_t check_key_count(const ald_auth_t *self, enum auth_scheme scheme,
+                              const struct ald_jwks *fetched)
 {
     switch (scheme) {
     case AUTH_HEADER_SECRET:
@@ -273,7 +285,7 @@ static size_t check_key_count(const ald_auth_t *self, enum auth_scheme scheme)
     case AUTH_HMAC:
         return self->hmac.secrets.count;
     case AUTH_ED25519:
-        return self->ed25519.keys.count;
+        return self->ed25519.keys.count + (fetched != NULL ? fetched->count : 0);
     }
     return 0;
 }
@@ -281,9 +293,17 @@ static size_t check_key_count(const ald_auth_t *self, enum auth_scheme scheme)
 bool ald_auth_ready(const ald_auth_t *self)
 {
     for (size_t i = 0; i < ALD_COUNT(CHECKS); i++)
-        if ((self->schemes & CHECKS[i].scheme) != 0 && check_key_count(self, CHECKS[i].scheme) == 0)
+        if ((self->schemes & CHECKS[i].scheme) != 0 &&
+            check_key_count(self, CHECKS[i].scheme, NULL) == 0)
             return false;
     return true;
+}
+
+const char *ald_auth_jwks(const ald_auth_t *self, int64_t *cache_ms)
+{
+    if (self != NULL && cache_ms != NULL)
+        *cache_ms = self->ed25519.cache_ms;
+    return self != NULL ? self->ed25519.jwks : "";
 }
 
 bool ald_auth_hides(const ald_auth_t *self, const char *header)
@@ -303,8 +323,9 @@ void ald_auth_check(const ald_auth_t *self, const struct ald_auth_facts *facts,
     for (size_t i = 0; i < ALD_COUNT(CHECKS) && out->why == ALD_AUTH_OK; i++) {
         if ((self->schemes & CHECKS[i].scheme) == 0)
             continue;
-        out->why = check_key_count(self, CHECKS[i].scheme) == 0 ? ALD_AUTH_NO_KEY
-                                                                : CHECKS[i].check(self, facts);
+        out->why = check_key_count(self, CHECKS[i].scheme, facts->fetched) == 0
+                       ? ALD_AUTH_NO_KEY
+                       : CHECKS[i].check(self, facts);
         if (out->why != ALD_AUTH_OK)
             out->scheme = CHECKS[i].name;
     }

@@ -5,9 +5,9 @@
 #include "common/config/auth.h"
 
 enum {
+    AUTH_ADDRESS_MAX = 512,
     AUTH_SECRETS_MAX = 4,
     AUTH_SECRET_MAX = 257, /* of a secret as it is written, with its NUL */
-    AUTH_KEYS_MAX = 16,
     AUTH_NAME_MAX = 65,
     AUTH_TEMPLATE_MAX = 513,
     AUTH_PARTS_MAX = 32
@@ -27,11 +27,6 @@ struct auth_secrets {
         uint8_t data[AUTH_SECRET_MAX];
         size_t len;
     } at[AUTH_SECRETS_MAX];
-};
-
-struct auth_keys {
-    size_t count;
-    uint8_t at[AUTH_KEYS_MAX][32];
 };
 
 enum auth_part_kind { AUTH_PART_TEXT, AUTH_PART_HEADER, AUTH_PART_BODY, AUTH_PART_BODY_SHA256 };
@@ -73,7 +68,9 @@ struct ald_auth {
         bool base64;
         size_t part_count;
         struct auth_part parts[AUTH_PARTS_MAX];
-        struct auth_keys keys;
+        struct ald_jwks keys;        /* that the profile gives itself */
+        char jwks[AUTH_ADDRESS_MAX]; /* where others are fetched; "" = nowhere */
+        int64_t cache_ms;
         int64_t tolerance_s;
     } ed25519;
 };
@@ -94,13 +91,7 @@ void auth_schemes_load(const struct auth_load *self, const struct ald_node *bloc
 void auth_schemes_print(const struct auth_load *self, const struct ald_node *block, unsigned indent,
                         struct ald_buf *out);
 
-/* ---- auth_keys.c ---- */
-
-/* Take a public key as 43 characters of base64url. False: it is none, or there is no room. */
-ALD_NODISCARD bool auth_keys_add(struct auth_keys *self, struct ald_span text);
-/* Take the Ed25519 keys of a JWKS (RFC 7517, 8037); others are skipped. False: it is no JWKS, or it
- * has none. */
-ALD_NODISCARD bool auth_keys_jwks(struct auth_keys *self, struct ald_span json);
+/* ---- auth_parts.c ---- */
 
 /* Compile `${header.x-name}\n${sha256hex.body}` into parts. NULL, or a sentence that says what is
  * wrong. */

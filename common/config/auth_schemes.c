@@ -8,7 +8,7 @@
 #include "common/config/file.h"
 #include "common/config/setting_value.h"
 
-enum { AUTH_FILE_MAX = 256 * 1024, AUTH_ADDRESS_MAX = 1024, AUTH_SECOND_MS = 1000 };
+enum { AUTH_FILE_MAX = 256 * 1024, AUTH_PATH_MAX = 1024, AUTH_SECOND_MS = 1000 };
 
 /* The block as the settings' tables fill it. */
 struct auth_form {
@@ -23,7 +23,7 @@ struct auth_form {
     char message[AUTH_TEMPLATE_MAX];
     char signature[AUTH_NAME_MAX];
     char timestamp[AUTH_NAME_MAX];
-    char key_file[AUTH_ADDRESS_MAX];
+    char key_file[AUTH_PATH_MAX];
     char key_jwks[AUTH_ADDRESS_MAX];
     int64_t key_cache_ms;
 };
@@ -74,9 +74,9 @@ static const struct ald_setting AUTH_ED25519_ROWS[] = {
 static const struct ald_setting AUTH_KEYS_ROWS[] = {
     {"file", ALD_SETTING_PATH, FIELD(key_file), "", 0, 0, 0, NULL, "A file with a JWKS."},
     {"jwks", ALD_SETTING_TEXT, FIELD(key_jwks), "", 0, 0, 0, NULL,
-     "Where the provider shows its JWKS; it is not fetched yet, so give a file as well."},
+     "Where the provider shows its JWKS, which is fetched; https:// alone."},
     {"cache", ALD_SETTING_DURATION, FIELD(key_cache_ms), "24h", AUTH_SECOND_MS, 365 * DAY, 0, NULL,
-     "How long what was fetched is used."},
+     "How long until what was fetched is fetched again."},
 };
 
 #define AUTH_TABLE(list, others)                                                                   \
@@ -252,16 +252,16 @@ static void auth_hmac(const struct auth_load *self, const struct ald_node *node)
 /* keys: [BASE64URL, ...], or {file, jwks, cache} */
 static void auth_key_list(const struct auth_load *self, const struct ald_node *node)
 {
-    struct auth_keys *keys = &self->out->ed25519.keys;
+    struct ald_jwks *keys = &self->out->ed25519.keys;
     for (const struct ald_node *at = node->first; at != NULL; at = at->next)
-        if (at->kind != ALD_NODE_SCALAR || !auth_keys_add(keys, ald_span_str(at->text)))
+        if (at->kind != ALD_NODE_SCALAR || !ald_jwks_add(keys, ald_span_str(at->text)))
             ald_errors_add(self->errors, at,
                            "A key is 43 characters of base64url, and there are at most %d.",
-                           AUTH_KEYS_MAX);
+                           ALD_JWKS_KEYS_MAX);
     if (node->count == 0)
         ald_errors_add(self->errors, node, "keys holds no key.");
     if (!self->resolve)
-        *keys = (struct auth_keys){0};
+        *keys = (struct ald_jwks){0};
 }
 
 static void auth_key_file(const struct auth_load *self, const struct ald_node *node)
@@ -271,8 +271,12 @@ static void auth_key_file(const struct auth_load *self, const struct ald_node *n
     auth_take(self, &table, node, &form);
     if (form.key_file[0] == '\0' && form.key_jwks[0] == '\0')
         ald_errors_add(self->errors, node, "keys needs a list of keys, file or jwks.");
-    if (form.key_jwks[0] != '\0' && strncmp(form.key_jwks, "https://", 8) != 0)
-        ald_errors_add(self->errors, node, "jwks must begin with https://.");
+    if (form.key_jwks[0] != '\0' && !ald_jwks_address_ok(form.key_jwks))
+        ald_errors_add(self->errors, node,
+                       "jwks must be an address with https://, and hold no user, space or #.");
+    else
+        memcpy(self->out->ed25519.jwks, form.key_jwks, sizeof form.key_jwks);
+    self->out->ed25519.cache_ms = form.key_cache_ms;
     if (form.key_file[0] == '\0' || !self->resolve)
         return;
     struct ald_buf text;
@@ -280,7 +284,7 @@ static void auth_key_file(const struct auth_load *self, const struct ald_node *n
     if (ald_file_read(form.key_file, &text) != ALD_OK)
         ald_errors_add(self->errors, ald_node_find(node, "file"),
                        "The file of the keys, %.200s, can't be read.", form.key_file);
-    else if (!auth_keys_jwks(&self->out->ed25519.keys, ald_buf_span(&text)))
+    else if (!ald_jwks_read(&self->out->ed25519.keys, ald_buf_span(&text)))
         ald_errors_add(self->errors, ald_node_find(node, "file"),
                        "%.200s is no JWKS with an Ed25519 key.", form.key_file);
     ald_buf_free(&text);

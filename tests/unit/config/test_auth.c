@@ -175,6 +175,35 @@ static void test_checks(void **state)
     }
 }
 
+/* What was fetched counts beside what the profile gives itself, and alone. */
+static void test_fetched_keys(void **state)
+{
+    (void)state;
+    static const char *const blocks[] = {
+        "{ed25519: {headers: {sig: S}, message: \"${body}\", keys: {jwks: \"https://h/j\"}}}",
+        "{ed25519: {headers: {sig: S}, message: \"${body}\", keys: [" KEY "]}}"};
+    static const char zeros[129] = "00000000000000000000000000000000000000000000000000000000000000"
+                                   "000000000000000000000000000000000000000000000000000000000000000"
+                                   "000";
+    struct ald_jwks fetched = {0};
+    assert_true(ald_jwks_add(&fetched, ald_span_str(KEY)));
+    const struct ald_auth_header headers[] = {{"S", zeros}};
+    struct ald_auth_facts facts = {
+        .headers = headers, .header_count = 1, .address = true, .fetched = &fetched};
+    for (size_t i = 0; i < ALD_COUNT(blocks); i++) {
+        ald_auth_t *auth = auth_of(blocks[i]);
+        assert_string_equal(check(auth, &facts), "mismatch");
+        assert_string_equal(ald_auth_jwks(auth, NULL), i == 0 ? "https://h/j" : "");
+        ald_auth_destroy(&auth);
+    }
+    int64_t cache_ms = 0;
+    ald_auth_t *auth = auth_of(blocks[0]);
+    assert_string_equal(ald_auth_jwks(auth, &cache_ms), "https://h/j");
+    assert_int_equal(cache_ms, 86400000);
+    assert_string_equal(ald_auth_jwks(NULL, NULL), "");
+    ald_auth_destroy(&auth);
+}
+
 /* A hundred signatures of a stranger cost no more than the first few. */
 static void test_a_long_list_of_signatures(void **state)
 {
@@ -245,7 +274,7 @@ static const struct {
      "p:1:20: ed25519 needs keys.\n"},
     {"{ed25519: {headers: {sig: S}, message: \"${bdoy}\", keys: {jwks: \"http://h\"}}}",
      "p:1:49: message may hold ${header.NAME}, ${body} and ${sha256hex.body}.\n"
-     "p:1:69: jwks must begin with https://.\n"},
+     "p:1:69: jwks must be an address with https://, and hold no user, space or #.\n"},
     {"{ed25519: {headers: {sig: S}, message: \"${body}\", keys: {}}}",
      "p:1:69: keys needs a list of keys, file or jwks.\n"},
 };
@@ -409,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_what_is_asked_for),
         cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_fetched_keys),
         cmocka_unit_test(test_a_long_list_of_signatures),
         cmocka_unit_test(test_without_secrets_nothing_is_believed),
         cmocka_unit_test(test_errors_have_their_place_and_come_at_once),

@@ -1,44 +1,7 @@
 #include <string.h>
 
-#include "common/base/codec.h"
 #include "common/base/text.h"
 #include "common/config/auth_inside.h"
-#include "common/config/extract.h"
-
-bool auth_keys_add(struct auth_keys *self, struct ald_span text)
-{
-    if (self->count == AUTH_KEYS_MAX)
-        return false;
-    struct ald_buf bytes;
-    ald_buf_init(&bytes, 33);
-    bool ok = ald_base64url_decode(&bytes, text) == ALD_OK && bytes.len == 32;
-    if (ok)
-        memcpy(self->at[self->count++], bytes.data, 32);
-    ald_buf_free(&bytes);
-    return ok;
-}
-
-bool auth_keys_jwks(struct auth_keys *self, struct ald_span json)
-{
-    struct ald_json whole;
-    struct ald_span tail;
-    if (ald_json_scan(json, &whole, &tail) != ALD_OK || tail.len > 0)
-        return false;
-    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(whole, "/keys"));
-    struct ald_json key;
-    struct ald_span name;
-    struct ald_buf text;
-    ald_buf_init(&text, 64);
-    while (ald_json_walk_next(&walk, &name, &key)) {
-        ald_buf_reset(&text);
-        if (ald_json_is(ald_json_find(key, "/kty"), "OKP") &&
-            ald_json_is(ald_json_find(key, "/crv"), "Ed25519") &&
-            ald_json_text(ald_json_find(key, "/x"), &text) == ALD_OK)
-            (void)!auth_keys_add(self, ald_buf_span(&text));
-    }
-    ald_buf_free(&text);
-    return self->count > 0;
-}
 
 static bool parts_add(struct auth_part *parts, size_t *count, enum auth_part_kind kind,
                       struct ald_span text)
