@@ -16,6 +16,7 @@ enum { OPTIONAL = 0, REQUIRED = 1 };
 /* Most bytes of spans. An original is an encoded callback: a body, its headers and query. */
 enum {
     FIELD_KEYS_MAX = 132, /* four key records, token.h */
+    FIELD_JWKS_MAX = 512, /* sixteen public keys */
     FIELD_EVIDENCE_MAX = 4096,
     FIELD_HEADERS_MAX = 64 * 1024,
     FIELD_BLOB_MAX = 1024 * 1024,

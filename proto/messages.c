@@ -13,6 +13,8 @@ static const struct ald_field hello_fields[] = {
     U64(msg_hello, floor, OPTIONAL),
     I64(msg_hello, spool_oldest_ms, OPTIONAL),
     U64(msg_hello, spool_items, OPTIONAL),
+    U64(msg_hello, jwks, OPTIONAL),
+    TEXT(msg_hello, lacks, OPTIONAL),
 };
 const struct ald_schema MSG_HELLO = SCHEMA("hello", 1, msg_hello, hello_fields);
 
@@ -20,8 +22,17 @@ static const struct ald_field welcome_fields[] = {
     TEXT(msg_welcome, instance, REQUIRED),
     U64(msg_welcome, max_item, REQUIRED),
     SPAN(msg_welcome, keys, FIELD_KEYS_MAX, OPTIONAL),
+    U64(msg_welcome, jwks, OPTIONAL),
 };
 const struct ald_schema MSG_WELCOME = SCHEMA("welcome", 1, msg_welcome, welcome_fields);
+
+static const struct ald_field jwks_fields[] = {
+    TEXT(msg_jwks, provider, REQUIRED),
+    TEXT(msg_jwks, url, REQUIRED),
+    I64(msg_jwks, fetched_at_ms, REQUIRED),
+    SPAN(msg_jwks, keys, FIELD_JWKS_MAX, REQUIRED),
+};
+const struct ald_schema MSG_JWKS = SCHEMA("jwks", 1, msg_jwks, jwks_fields);
 
 static const struct ald_field batch_fields[] = {
     TEXT(msg_batch, sender, REQUIRED),
@@ -35,6 +46,8 @@ static const struct ald_field batch_fields[] = {
     U64(msg_batch, spooled, OPTIONAL),
     U64(msg_batch, unanswered, OPTIONAL),
     U64(msg_batch, refused, OPTIONAL),
+    U64(msg_batch, jwks, OPTIONAL),
+    TEXT(msg_batch, lacks, OPTIONAL),
 };
 const struct ald_schema MSG_BATCH = SCHEMA("batch", 1, msg_batch, batch_fields);
 
@@ -113,6 +126,7 @@ static const struct ald_field ready_fields[] = {
     U64(msg_ready, busy, OPTIONAL),
     BOOL(msg_ready, stopping, OPTIONAL),
     BOOL(msg_ready, batches, OPTIONAL),
+    BOOL(msg_ready, jwks, OPTIONAL),
 };
 const struct ald_schema MSG_READY = SCHEMA("ready", 1, msg_ready, ready_fields);
 
@@ -135,6 +149,7 @@ static const struct ald_field lease_fields[] = {
     TEXT(msg_lease, path, OPTIONAL),
     BOOL(msg_lease, push, OPTIONAL),
     SPAN(msg_lease, body, FIELD_SUBMISSION_MAX, OPTIONAL),
+    BOOL(msg_lease, jwks, OPTIONAL),
 };
 const struct ald_schema MSG_LEASE = SCHEMA("lease", 1, msg_lease, lease_fields);
 
@@ -186,6 +201,7 @@ static const struct ald_field outcome_fields[] = {
     BOOL(msg_outcome, call, OPTIONAL),
     BOOL(msg_outcome, alone, OPTIONAL),
     BOOL(msg_outcome, push, OPTIONAL),
+    BOOL(msg_outcome, jwks, OPTIONAL),
 };
 const struct ald_schema MSG_OUTCOME = SCHEMA("outcome", 1, msg_outcome, outcome_fields);
 
@@ -223,6 +239,6 @@ const struct ald_schema *const ALD_SCHEMAS[] = {
     &MSG_PROVIDER_PAUSE, &MSG_PROVIDER_RESUME,
     &MSG_PROVIDER_VIEW, &MSG_BUDGET,
     &MSG_SUBMIT,      &MSG_STARTED,
-    &MSG_WITHDRAW,
+    &MSG_WITHDRAW,    &MSG_JWKS,
     NULL,
 };

@@ -188,6 +188,10 @@ static const struct ald_field provider_view_fields[] = {
     U64(msg_provider_view, callbacks, OPTIONAL),
     I64(msg_provider_view, callback_p50_ms, OPTIONAL),
     I64(msg_provider_view, callback_p95_ms, OPTIONAL),
+    BOOL(msg_provider_view, jwks, OPTIONAL),
+    U64(msg_provider_view, keys, OPTIONAL),
+    I64(msg_provider_view, keys_fetched_at_ms, OPTIONAL),
+    TEXT(msg_provider_view, keys_error, OPTIONAL),
 };
 const struct ald_schema MSG_PROVIDER_VIEW =
     SCHEMA("provider", 1, msg_provider_view, provider_view_fields);

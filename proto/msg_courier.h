@@ -28,14 +28,26 @@ struct msg_hello {
     uint64_t floor;              /* all numbers below are settled at the sender */
     int64_t spool_oldest_ms;     /* age of the oldest spooled item, 0 = spool empty */
     uint64_t spool_items;
+    uint64_t jwks; /* of a gateway: which public keys of providers it has, as told; 1 = none */
+    char lacks[ALD_PROVIDER_MAX]; /* and one whose callback they were not good for; "" = none */
 };
 
-/* The receiver's answer to a hello. */
+/* The receiver's answer to a hello. To a gateway it also comes unasked, and a `jwks` frame for each
+ * provider follows, when the gateway has other public keys than these. */
 struct msg_welcome {
     char instance[ALD_ULID_MAX]; /* this run of the receiver; a new one makes the sender send again
                                   */
     uint64_t max_item;           /* bytes: an item above it can't be taken */
     struct ald_span keys;        /* to gateways: the callback keys (token.h), else empty */
+    uint64_t jwks;               /* and which public keys of providers are in force */
+};
+
+/* Public keys of a provider's, as they were fetched from the address that its profile names. */
+struct msg_jwks {
+    char provider[ALD_PROVIDER_MAX];
+    char url[ALD_URL_MAX];
+    int64_t fetched_at_ms;
+    struct ald_span keys; /* one behind the other, 32 bytes each */
 };
 
 /* Head of a batch; its items follow, a frame each. The counters are of this run of a gateway. */
@@ -51,6 +63,8 @@ struct msg_batch {
     uint64_t spooled;      /* of those, because the spool had it on disk */
     uint64_t unanswered;   /* on disk, but the client was gone */
     uint64_t refused;      /* answered 503 */
+    uint64_t jwks;         /* as in hello */
+    char lacks[ALD_PROVIDER_MAX];
 };
 
 /* Head of the answer to a batch; one `ack` frame an item follows. */
@@ -130,6 +144,7 @@ struct msg_letter {
 
 extern const struct ald_schema MSG_HELLO;    /* hello */
 extern const struct ald_schema MSG_WELCOME;  /* welcome */
+extern const struct ald_schema MSG_JWKS;     /* jwks */
 extern const struct ald_schema MSG_BATCH;    /* batch */
 extern const struct ald_schema MSG_ACKS;     /* acks */
 extern const struct ald_schema MSG_ACK;      /* ack */

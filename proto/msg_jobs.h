@@ -20,6 +20,7 @@ struct msg_ready {
     uint64_t busy; /* leases it works on */
     bool stopping; /* take back what I have not begun */
     bool batches;  /* I ask for leases of one batch in one request */
+    bool jwks;     /* I fetch public keys */
 };
 
 /* tracker -> poller: head of a message of leases, a `lease` frame each follows. */
@@ -42,6 +43,7 @@ struct msg_lease {
     char path[ALD_WORD_MAX]; /* of a call: the last part of its address; "" = that of polls */
     bool push;               /* no poll: a caller's pingback; body goes to poll_url */
     struct ald_span body;    /* a form, or JSON if it begins with a brace */
+    bool jwks; /* no poll: public keys are fetched from the address in the provider's profile */
 };
 
 /* In the place of a lease: the right to ask whether this task may be submitted. */
@@ -96,6 +98,7 @@ struct msg_outcome {
     bool call;  /* of a call: result is the provider's answer as it came */
     bool alone; /* asked for with others, it could not be told from them: ask for it alone */
     bool push;  /* of a pingback */
+    bool jwks;  /* of public keys: result is what came from poll_url */
 };
 
 extern const struct ald_schema MSG_READY;   /* ready */

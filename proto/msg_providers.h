@@ -43,6 +43,10 @@ struct msg_provider_view {
     uint64_t callbacks;       /* learned from */
     int64_t callback_p50_ms;  /* within which half of them came */
     int64_t callback_p95_ms;
+    bool jwks;     /* its callbacks are proved by keys that are fetched */
+    uint64_t keys; /* so many are in force */
+    int64_t keys_fetched_at_ms;
+    char keys_error[ALD_TEXT_MAX]; /* why the last try went wrong; "" = it did not */
 };
 
 /* One budget of the provider before it. */
