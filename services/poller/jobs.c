@@ -253,6 +253,7 @@ enum ald_rc jobs_new(zloop_t *loop, const struct jobs_options *options, jobs_t *
     *self = (jobs_t){.options = *options, .loop = loop, .timer = -1};
     ald_window_init(&self->settled, 1);
     self->load.batches = true;
+    self->load.jwks = true;
     snprintf(self->load.poller, sizeof self->load.poller, "%s", options->instance);
     enum ald_rc rc = jobs_open(self, err);
     self->options.endpoint = NULL; /* the caller's */

@@ -78,10 +78,12 @@ void poller_report(poller_t *self, const struct msg_lease *lease, struct msg_out
     const char *metric = outcome->attempt > 0 ? submits_total.name : polls_total.name;
     /* A name that is no profile of ours is a peer's word: it gets no series of its own. */
     bool known = ald_profiles_find(self->profiles, lease->provider);
-    ald_metric_add(ald_metrics_get(metric, known ? lease->provider : NULL, poller_result(outcome)),
-                   1);
+    if (!lease->jwks) /* the tracker counts those */
+        ald_metric_add(
+            ald_metrics_get(metric, known ? lease->provider : NULL, poller_result(outcome)), 1);
     outcome->call = lease->call;
     outcome->push = lease->push;
+    outcome->jwks = lease->jwks;
     outcome->lease = lease->lease;
     outcome->task = lease->task;
     memcpy(outcome->provider, lease->provider, sizeof outcome->provider);

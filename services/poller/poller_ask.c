@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/config/params.h"
 #include "services/poller/call.h"
+#include "services/poller/jwks.h"
 #include "services/poller/submit.h"
 #include "services/poller/terms.h"
 
@@ -115,6 +116,34 @@ static const char *poller_push(poller_t *self, struct work_item *item)
     return rc == ALD_OK ? NULL : "the address of the pingback is none";
 }
 
+static void poller_on_jwks(void *arg, const struct fetch_answer *answer)
+{
+    struct work_item *item = arg;
+    poller_t *self = item->owner;
+    const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
+    struct msg_outcome outcome;
+    ALD_ASSERT(profile);
+    jwks_answered(profile, answer, &outcome);
+    poller_report(self, &item->lease, &outcome);
+    work_end(self->work, &item);
+    poller_begin_some(self);
+    poller_say_load(self);
+}
+
+/* Fetch a provider's public keys. */
+static const char *poller_jwks(poller_t *self, const struct ald_profile *profile,
+                               struct work_item *item)
+{
+    struct fetch_request request;
+    const char *error = jwks_request(profile, &request);
+    if (error)
+        return error;
+    request.done = poller_on_jwks;
+    request.arg = item;
+    item->owner = self;
+    return fetch_start(self->fetch, &request) == ALD_OK ? NULL : "libcurl refused the request";
+}
+
 const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
 {
     if (item->lease.push)
@@ -124,6 +153,8 @@ const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
     const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
     if (!profile)
         return "this poller has no profile of that name";
+    if (item->lease.jwks)
+        return poller_jwks(self, profile, item);
     if (item->submit)
         return poller_ask_start(self, item, now_ms);
     if (item->lease.call) {
