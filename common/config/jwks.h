@@ -25,7 +25,8 @@ struct ald_jwks {
     uint8_t at[ALD_JWKS_KEYS_MAX][ALD_JWKS_KEY_BYTES];
 };
 
-/* Take a public key as 43 characters of base64url. False: it is none, or there is no room. */
+/* Take a public key as 43 characters of base64url. False: it is none, or one that anybody can sign
+ * by, or there is no room. */
 ALD_NODISCARD bool ald_jwks_add(struct ald_jwks *self, struct ald_span text);
 
 /* Take the keys of a JWKS, as many as there is room for. False: it is none, or no key is held. */

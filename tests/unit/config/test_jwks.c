@@ -57,6 +57,25 @@ static void test_reads(void **state)
     }
 }
 
+/* By these anybody can sign. */
+static void test_weak(void **state)
+{
+    (void)state;
+    static const char *const weak[] = {"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+                                       "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAIA",
+                                       "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+                                       "JuiVj8KyJ7BFw_SJ8u-Y8NXfrAXTxjM5sTgCiG1T_AU",
+                                       "xxdqcD1N2E-6PAt2DRBnDyogU_osOczGTsf9d5KsA3o",
+                                       "7P_______________________________________38",
+                                       "7f_______________________________________38",
+                                       "7v_______________________________________38",
+                                       "7f________________________________________8"};
+    struct ald_jwks keys = {0};
+    for (size_t i = 0; i < ALD_COUNT(weak); i++)
+        assert_false(ald_jwks_add(&keys, ald_span_str(weak[i])));
+    assert_true(ald_jwks_add(&keys, ald_span_str(KEY)));
+}
+
 /* A stranger's thousand keys are sixteen. */
 static void test_bounded(void **state)
 {
@@ -115,7 +134,7 @@ static void test_addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_example), cmocka_unit_test(test_reads),
-                                       cmocka_unit_test(test_bounded),
+                                       cmocka_unit_test(test_weak), cmocka_unit_test(test_bounded),
                                        cmocka_unit_test(test_addresses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
