@@ -8,6 +8,7 @@
 #include "services/tracker/acts.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/inbox.h"
+#include "services/tracker/jwks.h"
 #include "services/tracker/keep.h"
 #include "services/tracker/outbox.h"
 
@@ -42,21 +43,53 @@ static struct sender *events_sender(events_t *self, const char *id, uint64_t flo
     return sender;
 }
 
+/* Welcome a gateway, which has these public keys; others in force go with it. */
+static void events_welcome(events_t *self, zframe_t **who_p, uint64_t has)
+{
+    struct tracker *tracker = self->tracker;
+    const struct ald_keys *keys = &tracker->keys;
+    struct msg_welcome welcome = {.max_item = tracker->settings->bus.max_item_bytes,
+                                  .keys = ald_span_of(keys->record, keys->count * ALD_KEY_RECORD),
+                                  .jwks = jwks_number(tracker->jwks)};
+    ald_text_cut(welcome.instance, sizeof welcome.instance,
+                 ald_span_str(ald_service_instance(tracker->service)));
+    zmsg_t *answer = zmsg_new();
+    zmsg_append(answer, who_p);
+    ald_frame_put(answer, &MSG_WELCOME, &welcome);
+    if (has != 0 && has != welcome.jwks) /* an older gateway does not say, and takes none */
+        jwks_tell(tracker->jwks, answer);
+    if (ald_sock_send(self->sock, &answer) != ALD_OK)
+        zmsg_destroy(&answer); /* it is gone, and will ask again */
+}
+
 static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hello *hello)
 {
     struct tracker *tracker = self->tracker;
-    struct msg_welcome welcome = {.max_item = tracker->settings->bus.max_item_bytes};
-    ald_text_cut(welcome.instance, sizeof welcome.instance,
-                 ald_span_str(ald_service_instance(tracker->service)));
     if (strcmp(hello->role, "gateway") == 0) {
         struct sender *sender = events_sender(self, hello->sender, hello->floor);
         if (!sender)
             return;
         senders_told(tracker->senders, sender, hello->spool_oldest_ms, hello->spool_items,
                      tracker_now(tracker).run_ms);
-        welcome.keys = ald_span_of(tracker->keys.record, tracker->keys.count * ALD_KEY_RECORD);
+        jwks_missed(tracker->jwks, hello->lacks);
+        events_welcome(self, who_p, hello->jwks);
+        return;
     }
+    struct msg_welcome welcome = {.max_item = tracker->settings->bus.max_item_bytes};
+    ald_text_cut(welcome.instance, sizeof welcome.instance,
+                 ald_span_str(ald_service_instance(tracker->service)));
     inbox_welcome(self->sock, who_p, &welcome);
+}
+
+/* What a gateway says in the head of a batch. */
+static void events_head(events_t *self, zframe_t *who, const struct msg_batch *head)
+{
+    struct tracker *tracker = self->tracker;
+    jwks_missed(tracker->jwks, head->lacks);
+    if (head->jwks == 0 || head->jwks == jwks_number(tracker->jwks))
+        return;
+    zframe_t *again = zframe_dup(who);
+    events_welcome(self, &again, head->jwks); /* under load it says no hello */
 }
 
 static bool events_item(events_t *self, struct sender *sender, struct ald_span bytes,
@@ -84,10 +117,11 @@ static void events_batch(events_t *self, zframe_t **who_p, const struct msg_batc
                          zmsg_t *msg)
 {
     struct tracker *tracker = self->tracker;
-    inbox_begin(&self->inbox, who_p, ald_service_instance(tracker->service), head->batch);
     zframe_t *frame = zmsg_next(msg);
     /* Only gateways send callbacks; the dlq's batches have no spool behind them. */
     bool gateway = frame && ald_wire_is(&MSG_CALLBACK, ald_frame_span(frame));
+    events_head(self, *who_p, head);
+    inbox_begin(&self->inbox, who_p, ald_service_instance(tracker->service), head->batch);
     struct sender *sender = gateway ? events_sender(self, head->sender, head->floor) : NULL;
     if (sender) {
         sender->ledger = *head;

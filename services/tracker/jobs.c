@@ -10,6 +10,7 @@
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/calls.h"
 #include "services/tracker/inbox.h"
+#include "services/tracker/jwks.h"
 #include "services/tracker/pending_batch.h"
 #include "services/tracker/pushes.h"
 #include "services/tracker/vault_submits.h"
@@ -33,6 +34,7 @@ struct jobs_poller {
     zframe_t *who;
     uint64_t credit;
     bool batches;     /* it asks for several tasks in one request */
+    bool jwks;        /* it fetches public keys */
     int64_t heard_ms; /* monotonic */
 };
 
@@ -114,6 +116,18 @@ static bool jobs_call(jobs_t *self, zmsg_t **msg_p, const struct jobs_poller *po
     return true;
 }
 
+/* A provider's public keys, if they are due. */
+static bool jobs_jwks(jobs_t *self, zmsg_t **msg_p, const struct jobs_poller *poller)
+{
+    struct msg_lease lease;
+    if (!poller->jwks || !jwks_lease(self->tracker->jwks, self->last_lease + 1, &lease))
+        return false;
+    self->last_lease++;
+    jobs_begin(self, msg_p, poller);
+    ald_frame_put(*msg_p, &MSG_LEASE, &lease);
+    return true;
+}
+
 /* The right to ask for a start. Returns its size. Without its row, as after an error of the disk,
  * the lease is nobody's and ends by itself. */
 static size_t jobs_submit(jobs_t *self, const struct pending_task *task, zmsg_t *msg)
@@ -167,6 +181,8 @@ static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
     size_t bytes = 0;
     for (; poller->credit > 0 && jobs_call(self, &msg, poller); count++)
         poller->credit--;
+    for (; poller->credit > 0 && jobs_jwks(self, &msg, poller); count++)
+        poller->credit--;
     size_t pushed = jobs_pushes(self, &msg, poller);
     poller->credit -= pushed;
     count += pushed;
@@ -216,17 +232,21 @@ static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *r
     poller->heard_ms = ald_clock_now().mono_ms;
     poller->credit = ready->stopping ? 0 : ready->credit;
     poller->batches = ready->batches;
+    poller->jwks = ready->jwks;
     zframe_destroy(&poller->who);
     poller->who = *who_p;
     *who_p = NULL;
 }
 
+/* Of what is no task's poll. */
 static void jobs_called(jobs_t *self, const struct msg_outcome *outcome, struct msg_ack *ack)
 {
+    struct tracker *tracker = self->tracker;
+    const char *word = outcome->push   ? pushes_outcome(tracker->pushes, outcome)
+                       : outcome->jwks ? jwks_outcome(tracker->jwks, outcome)
+                                       : calls_outcome(tracker->calls, outcome);
     ack->num = outcome->num;
-    ald_text_cut(ack->disposition, sizeof ack->disposition,
-                 ald_span_str(outcome->push ? pushes_outcome(self->tracker->pushes, outcome)
-                                            : calls_outcome(self->tracker->calls, outcome)));
+    ald_text_cut(ack->disposition, sizeof ack->disposition, ald_span_str(word));
 }
 
 static bool jobs_item(jobs_t *self, struct ald_span bytes, struct msg_ack *ack)
@@ -238,7 +258,7 @@ static bool jobs_item(jobs_t *self, struct ald_span bytes, struct msg_ack *ack)
         act_started(self->tracker, &started, ack);
     else if (ald_wire_decode(&MSG_OUTCOME, &outcome, bytes) != ALD_OK)
         return false;
-    else if (outcome.call || outcome.push)
+    else if (outcome.call || outcome.push || outcome.jwks)
         jobs_called(self, &outcome, ack);
     else
         act_outcome(self->tracker, &outcome, ack);

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "services/tracker/arrival.h"
+#include "services/tracker/jwks.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/keep_orphans.h"
 #include "services/tracker/keep_submits.h"
@@ -252,6 +253,7 @@ enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
     vault_each_open(&self->vault, keep_task, self);
     vault_each_polled(&self->vault, keep_polls, self);
     pushes_back(self);
+    jwks_renew(self->jwks);
     keep_submits_back(self);
     keep_budgets_back(self);
     keep_orphans_back(self);

@@ -4,6 +4,7 @@
 
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "services/tracker/jwks.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/pending_figures.h"
 
@@ -44,8 +45,8 @@ static struct ald_metric providers_stale = {
     .help = "How late a callback is when its task is polled, of tasks made now.",
     .label = {"provider"}};
 
-static void providers_view(const struct pending_account *account, const struct tracker_now *now,
-                           zmsg_t *to)
+static void providers_view(const struct tracker *self, const struct pending_account *account,
+                           const struct tracker_now *now, zmsg_t *to)
 {
     const struct budget *budget = &account->budget;
     const int64_t wall_ms = now->wall_ms - now->run_ms; /* service time begins there */
@@ -71,6 +72,7 @@ static void providers_view(const struct pending_account *account, const struct t
                  ald_span_str(budget_breaker_name(budget->breaker)));
     if (blocked)
         ald_text_cut(view.blocked_why, sizeof view.blocked_why, ald_span_str(budget->blocked_why));
+    jwks_view(self->jwks, &view);
     ald_frame_put(to, &MSG_PROVIDER_VIEW, &view);
 }
 
@@ -102,7 +104,7 @@ static void providers_list(struct tracker *self, const char *name, struct msg_an
         if (name[0] != '\0' && strcmp(account->profile->name, name) != 0)
             continue;
         known = true;
-        providers_view(account, &now, *to);
+        providers_view(self, account, &now, *to);
         providers_budgets(account, now.run_ms, *to);
     }
     ald_text_cut(answer->rc, sizeof answer->rc, ald_span_str(known ? "ok" : "notfound"));
@@ -158,6 +160,7 @@ void providers_measure(struct tracker *self)
                                       &providers_limit,  &providers_stale};
     for (size_t i = 0; i < ALD_COUNT(all); i++)
         ald_metric_register(all[i]);
+    jwks_measure(self->jwks);
     if (!self->open)
         return;
     const int64_t now_ms = tracker_now(self).run_ms;

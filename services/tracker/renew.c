@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
+#include "services/tracker/jwks.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/pending_inside.h"
 #include "services/tracker/pending_rules.h"
@@ -55,4 +56,5 @@ void renew_profiles(struct tracker *self, const ald_profiles_t *fresh)
             keep_budget_back(self, ald_profiles_at(fresh, i));
     for (struct pending_task *task = pending_oldest(self->pending); task; task = task->younger)
         renew_task(self, task, now_ms);
+    jwks_renew(self->jwks);
 }

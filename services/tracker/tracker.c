@@ -13,6 +13,7 @@
 #include "services/tracker/feed.h"
 #include "services/tracker/figures.h"
 #include "services/tracker/jobs.h"
+#include "services/tracker/jwks.h"
 #include "services/tracker/keep.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/keep_orphans.h"
@@ -106,6 +107,7 @@ static void tracker_close_store(struct tracker *self)
     vault_close(&self->vault);
     outbox_reset(self->outbox);
     calls_forget(self->calls);
+    jwks_forget(self->jwks);
     pushes_forget(self->pushes);
     jobs_reset(self->jobs);
 }
@@ -227,6 +229,7 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     self->profiles = ald_service_profiles(service);
     self->ids.tracker = (unsigned)self->settings->tracker.id;
     self->calls = calls_new(self);
+    self->jwks = jwks_new(self);
     self->pushes = pushes_new(self); /* reading back may end tasks that have one */
     ald_buf_init(&self->scratch, TRACKER_SCRATCH);
     ald_buf_init(&self->kept, 2 * ALD_URL_MAX + ALD_KEPT_PARAMS_MAX);
@@ -286,6 +289,7 @@ static int tracker_stop(void *arg)
     events_destroy(&self->events);
     jobs_destroy(&self->jobs);
     calls_destroy(&self->calls);
+    jwks_destroy(&self->jwks);
     pushes_destroy(&self->pushes);
     query_destroy(&self->query);
     reader_destroy(&self->reader);

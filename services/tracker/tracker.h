@@ -30,6 +30,7 @@ typedef struct calls calls_t;
 typedef struct events events_t;
 typedef struct feed feed_t;
 typedef struct jobs jobs_t;
+typedef struct jwks jwks_t;
 typedef struct outbox outbox_t;
 typedef struct pushes pushes_t;
 typedef struct query query_t;
@@ -82,6 +83,7 @@ struct tracker {
     events_t *events;
     feed_t *feed;
     jobs_t *jobs;
+    jwks_t *jwks;
     outbox_t *outbox;
     pushes_t *pushes;
     query_t *query;

@@ -65,6 +65,9 @@ static const struct ald_store_step VAULT_STEPS[] = {
      " state BIGINT NOT NULL, tries BIGINT NOT NULL, next_ms BIGINT NOT NULL, body BLOB);"
      "CREATE INDEX pushes_due ON pushes (next_ms) WHERE state = 1;"
      "CREATE INDEX pushes_waiting ON pushes (task) WHERE state = 0;"},
+    {6, 1,
+     "CREATE TABLE jwks (provider TEXT PRIMARY KEY, url TEXT NOT NULL,"
+     " fetched_at_ms BIGINT NOT NULL, keys BLOB NOT NULL) WITHOUT ROWID;"},
 };
 
 /* 4 MiB: little to copy at once, and a log that begins anew often is written over, which a disk
