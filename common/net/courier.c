@@ -57,7 +57,9 @@ static void courier_hello(ald_courier_t *self, int64_t now_ms)
         self->options.on_head(self->options.self, &head);
     struct msg_hello hello = {.floor = head.floor,
                               .spool_oldest_ms = head.spool_oldest_ms,
-                              .spool_items = head.spool_items};
+                              .spool_items = head.spool_items,
+                              .jwks = head.jwks};
+    memcpy(hello.lacks, head.lacks, sizeof hello.lacks);
     memcpy(hello.sender, self->sender, sizeof hello.sender);
     memcpy(hello.instance, self->instance, sizeof hello.instance);
     memcpy(hello.role, self->role, sizeof hello.role);
@@ -128,7 +130,7 @@ static void courier_acks(ald_courier_t *self, zmsg_t *msg, const struct msg_acks
     courier_arrived(self, head->batch, now_ms);
 }
 
-static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welcome)
+static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welcome, zmsg_t *msg)
 {
     bool fresh = strcmp(welcome->instance, self->receiver) != 0;
     if (fresh) {
@@ -137,7 +139,7 @@ static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welco
     }
     self->max_item = welcome->max_item;
     if (self->options.on_welcome)
-        self->options.on_welcome(self->options.self, welcome, fresh);
+        self->options.on_welcome(self->options.self, welcome, fresh, msg);
 }
 
 static void courier_heard(ald_courier_t *self, int64_t now_ms)
@@ -165,7 +167,7 @@ static void courier_message(ald_courier_t *self, zmsg_t *msg, int64_t now_ms)
             courier_hello(self, now_ms);
     } else if (ald_wire_decode(&MSG_WELCOME, &welcome, bytes) == ALD_OK) {
         courier_heard(self, now_ms);
-        courier_welcome(self, &welcome);
+        courier_welcome(self, &welcome, msg);
     } else {
         self->garbage++;
     }

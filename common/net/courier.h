@@ -45,8 +45,9 @@ struct ald_courier_options {
     void (*on_late)(void *self, uint64_t num, void *tag, bool sent);
     /* Fill floor and counters of a batch head or hello; may be NULL. */
     void (*on_head)(void *self, struct msg_batch *head);
-    /* A welcome came; may be NULL. fresh: a run of the receiver not met before. */
-    void (*on_welcome)(void *self, const struct msg_welcome *welcome, bool fresh);
+    /* A welcome came; may be NULL. fresh: a run of the receiver not met before. msg stands at it;
+     * frames may follow. */
+    void (*on_welcome)(void *self, const struct msg_welcome *welcome, bool fresh, zmsg_t *msg);
     /* All that had come was handed on, and the next batch has left; may be NULL. */
     void (*on_round)(void *self);
 };

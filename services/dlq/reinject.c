@@ -155,9 +155,9 @@ static void reinject_head(void *arg, struct msg_batch *head)
     head->floor = self->floor;
 }
 
-static void reinject_welcome(void *arg, const struct msg_welcome *welcome, bool fresh)
+static void reinject_welcome(void *arg, const struct msg_welcome *welcome, bool fresh, zmsg_t *msg)
 {
-    (void)welcome;
+    (void)welcome, (void)msg;
     reinject_t *self = arg;
     if (fresh)
         self->window = REINJECT_FIRST;

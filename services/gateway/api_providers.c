@@ -16,6 +16,15 @@ static void providers_budget(struct json_out *out, const struct msg_budget *budg
     json_out_close_object(out);
 }
 
+static void providers_keys(struct json_out *out, const struct msg_provider_view *view)
+{
+    json_out_object(out, "keys");
+    json_out_int(out, "count", (int64_t)view->keys);
+    json_out_time(out, "fetched_ms", view->keys_fetched_at_ms);
+    json_out_text(out, "error", view->keys_error);
+    json_out_close_object(out);
+}
+
 /* The object of a provider stays open for its budgets. */
 static void providers_begin(struct json_out *out, const struct msg_provider_view *view)
 {
@@ -37,6 +46,8 @@ static void providers_begin(struct json_out *out, const struct msg_provider_view
     json_out_int(out, "callbacks", (int64_t)view->callbacks);
     json_out_int(out, "callback_p50_ms", view->callback_p50_ms);
     json_out_int(out, "callback_p95_ms", view->callback_p95_ms);
+    if (view->jwks)
+        providers_keys(out, view);
     json_out_array(out, "budgets");
 }
 

@@ -21,6 +21,7 @@ struct door_worker {
     struct ald_buf message;
     struct intake_work work;
     struct keyring_copy keys;
+    struct keychain_found found;
     struct msg_callback callback;
     struct item item;
     size_t held; /* bytes of the body that the post counts */
@@ -178,18 +179,43 @@ static void door_rejected(const struct intake_route *route, http_exchange_t *exc
     (void)door_say(exchange, status, DOOR_TEXT, text);
 }
 
+/* The provider's keys, where such are fetched. */
+static void door_look(const struct door *self, struct door_worker *worker,
+                      const struct intake_route *route)
+{
+    const char *url = route->profile ? ald_auth_jwks(route->profile->auth, NULL) : "";
+    worker->rules.found = NULL;
+    if (url[0] == '\0')
+        return;
+    keychain_look(self->keychain, route->provider, url, ald_clock_now().mono_ms, &worker->found);
+    worker->rules.found = &worker->found;
+}
+
+/* What was found out about its sender. */
+static void door_proved(const struct door *self, const struct intake_route *route,
+                        const struct proof *proof)
+{
+    if (proof->looked)
+        ledger_proof(route->provider, ald_auth_why_name(proof->result.why));
+    if (proof->missed)
+        keychain_miss(self->keychain, route->provider, ald_auth_jwks(route->profile->auth, NULL),
+                      ald_clock_now().mono_ms);
+}
+
 static void door_judge(const struct door *self, struct door_worker *worker,
                        const struct intake_route *route, http_exchange_t *exchange, bool whole)
 {
     const struct http_request *request = http_request(exchange);
     struct ald_span body = ald_buf_span(&worker->body);
+    door_look(self, worker, route);
     enum intake_fate fate =
         intake_message(&worker->rules, route, request, whole ? &body : NULL,
                        ald_clock_now().wall_ms, &worker->work, &worker->callback);
-    const struct proof *proof = &worker->work.proof;
-    if (proof->looked)
-        ledger_proof(route->provider, ald_auth_why_name(proof->result.why));
-    if (fate == INTAKE_REJECT) {
+    door_proved(self, route, &worker->work.proof);
+    if (fate == INTAKE_LATER) {
+        door_turned_away(self, route);
+        door_unavailable(self, exchange);
+    } else if (fate == INTAKE_REJECT) {
         door_rejected(route, exchange);
     } else if (!whole && fate == INTAKE_STORE) {
         door_oversized(self, worker, route, exchange);

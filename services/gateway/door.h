@@ -1,11 +1,11 @@
 /* door.h - the public listener: a callback comes in, is put on a disk, and only then gets its 200.
  *
  * What is answered: 200 `OK` when stored, whatever is thought of it later; 503 with Retry-After
- * when it is stored nowhere (and the task is remembered for a hint, see hints.h); 413 over the
- * profile's max_body (and the tracker is told, so that the task is polled soon); 404 for a forged
- * token or another route; what the profile says (`ack.rejected`) for what does not prove its sender
- * where such is rejected; 400 for what nobody vouches for and nobody can read; nothing when the
- * body did not come whole.
+ * when it is stored nowhere (and the task is remembered for a hint, see hints.h), also when it
+ * can't be told yet who sent it (proof.h); 413 over the profile's max_body (and the tracker is
+ * told, so that the task is polled soon); 404 for a forged token or another route; what the profile
+ * says (`ack.rejected`) for what does not prove its sender where such is rejected; 400 for what
+ * nobody vouches for and nobody can read; nothing when the body did not come whole.
  *
  * Threads: the listener's; one struct a thread.
  */
@@ -15,6 +15,7 @@
 #include "services/gateway/current.h"
 #include "services/gateway/http.h"
 #include "services/gateway/intake.h"
+#include "services/gateway/keychain.h"
 #include "services/gateway/keyring.h"
 #include "services/gateway/post.h"
 
@@ -23,6 +24,7 @@ struct door {
     struct intake_rules rules; /* without profiles: each request takes those that are in force */
     current_t *current;
     keyring_t *keyring;
+    keychain_t *keychain;
     post_t *post;
     char retry[48]; /* the header line Retry-After */
 };

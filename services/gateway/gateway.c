@@ -34,6 +34,7 @@ struct gateway {
     int timer;
     drain_t *drain;
     keyring_t *keyring;
+    keychain_t *keychain;
     post_t *post;
     caller_t *caller;
     struct peer_rules peers;
@@ -149,35 +150,44 @@ static enum ald_rc gateway_open(gateway_t *self, struct ald_err *err)
     if (rc != ALD_OK)
         return rc;
     self->keyring = keyring_new(keys);
+    (void)snprintf(keys, sizeof keys, "%s/provider.jwks", settings->gateway.spool);
+    self->keychain = keychain_new(keys);
     const struct post_options options = {.settings = settings,
                                          .instance = ald_service_instance(self->service),
                                          .drain = self->drain,
-                                         .keyring = self->keyring};
+                                         .keyring = self->keyring,
+                                         .keychain = self->keychain};
     rc = post_new(loop, &options, &self->post, err);
     return rc == ALD_OK ? caller_new(loop, settings, &self->caller, err) : rc;
 }
 
 /* A proof that nothing can be checked with fails: better said at the start than looked for later.
  */
-static void gateway_tell_keys(const ald_profiles_t *profiles)
+static void gateway_tell_keys(const gateway_t *self, const ald_profiles_t *profiles)
 {
     for (size_t i = 0; i < ald_profiles_count(profiles); i++) {
         const struct ald_profile *profile = ald_profiles_at(profiles, i);
-        if (!ald_auth_ready(profile->auth))
-            ald_log(ALD_WARN, "auth.no_key", "provider=%s", profile->name);
+        const char *url = ald_auth_jwks(profile->auth, NULL);
+        struct keychain_found found = {0};
+        if (url[0] != '\0')
+            keychain_look(self->keychain, profile->name, url, 0, &found);
+        if (!ald_auth_ready(profile->auth) && found.keys.count == 0)
+            ald_log(ALD_WARN, "auth.no_key", "provider=%s%s", profile->name,
+                    url[0] != '\0' ? " text=\"its keys are fetched\"" : "");
     }
 }
 
 static void gateway_furnish(gateway_t *self)
 {
     ald_profiles_t *profiles = ald_service_profiles(self->service);
-    gateway_tell_keys(profiles);
+    gateway_tell_keys(self, profiles);
     self->current = current_new(profiles);
     const struct ald_settings *settings = ald_service_settings(self->service);
     self->api.caller = self->caller;
     self->api.keyring = self->keyring;
     self->api.service = self->service;
     self->door.keyring = self->keyring;
+    self->door.keychain = self->keychain;
     self->door.current = self->current;
     self->door.post = self->post;
     memcpy(self->door.retry, self->api.retry, sizeof self->door.retry);
@@ -309,7 +319,7 @@ bool gateway_healthy(void *arg, char *out, size_t cap)
 void gateway_reload(void *arg, ald_profiles_t *fresh)
 {
     gateway_t *self = *(gateway_t **)arg;
-    gateway_tell_keys(fresh);
+    gateway_tell_keys(self, fresh);
     drain_renew(self->drain, fresh);
     current_set(self->current, fresh);
 }
@@ -366,6 +376,7 @@ int gateway_stop(void *arg)
     caller_destroy(&self->caller);
     drain_destroy(&self->drain);
     keyring_destroy(&self->keyring);
+    keychain_destroy(&self->keychain);
     current_destroy(&self->current);
     free(self);
     *(gateway_t **)arg = NULL;

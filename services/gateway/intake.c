@@ -269,17 +269,20 @@ static void intake_spoilt(struct msg_callback *out, enum ald_reason reason, cons
     intake_set(out->detail, sizeof out->detail, why);
 }
 
-/* Who sent it: what is proved, and what is wrong with a proof. True: go on. */
-static bool intake_prove(const struct intake_route *route, const struct http_request *request,
-                         const struct ald_span *body, struct intake_work *work,
-                         struct msg_callback *out)
+/* Who sent it: what is proved, and what is wrong with a proof. */
+static enum intake_fate intake_prove(const struct intake_rules *rules,
+                                     const struct intake_route *route,
+                                     const struct http_request *request,
+                                     const struct ald_span *body, struct intake_work *work,
+                                     struct msg_callback *out)
 {
     const struct proof_facts facts = {.profile = route->profile,
                                       .genuine = route->genuine,
                                       .peer_ok = !route->profile ||
                                                  ald_profile_peer_ok(route->profile, out->peer),
                                       .body = body,
-                                      .now_ms = out->received_at_ms};
+                                      .now_ms = out->received_at_ms,
+                                      .found = rules->found};
     struct proof *proof = &work->proof;
     proof_find(&facts, request, proof);
     intake_set(out->proof, sizeof out->proof, ald_proof_name(proof->proof));
@@ -289,7 +292,9 @@ static bool intake_prove(const struct intake_route *route, const struct http_req
                        ald_auth_why_text(proof->result.why));
         intake_spoilt(out, ALD_REASON_UNAUTHENTICATED, why);
     }
-    return proof->then != PROOF_REJECT;
+    return proof->then == PROOF_REJECT  ? INTAKE_REJECT
+           : proof->then == PROOF_LATER ? INTAKE_LATER
+                                        : INTAKE_STORE;
 }
 
 static void intake_envelope(const struct intake_rules *rules, const struct intake_route *route,
@@ -317,8 +322,9 @@ enum intake_fate intake_message(const struct intake_rules *rules, const struct i
         .task = route->task, .attempt = route->attempt, .received_at_ms = received_at_ms};
     intake_envelope(rules, route, request, work, out);
     bool oversized = !body || request->query.len > ALD_QUERY_MAX;
-    if (!intake_prove(route, request, oversized ? NULL : body, work, out))
-        return INTAKE_REJECT;
+    enum intake_fate fate = intake_prove(rules, route, request, oversized ? NULL : body, work, out);
+    if (fate != INTAKE_STORE)
+        return fate;
     if (!oversized) {
         out->query = request->query;
         out->body = *body;

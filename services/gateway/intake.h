@@ -23,6 +23,8 @@ struct intake_rules {
     const struct peer_rules *peers;
     uint64_t max_body; /* where no profile says otherwise */
     uint64_t max_item; /* of the bus, above all */
+    const struct keychain_found
+        *found; /* of the route's provider; NULL: its keys are not fetched */
 };
 
 enum intake_next {
@@ -59,7 +61,8 @@ struct intake_work {
 enum intake_fate {
     INTAKE_STORE,
     INTAKE_REFUSE, /* can't be read and nobody vouches for it: 400, or without a body 413 */
-    INTAKE_REJECT  /* it does not prove its sender, and the profile wants none of such */
+    INTAKE_REJECT, /* it does not prove its sender, and the profile wants none of such */
+    INTAKE_LATER   /* nobody can say yet who sent it */
 };
 
 void intake_work_init(struct intake_work *work);

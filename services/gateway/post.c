@@ -315,12 +315,14 @@ static void post_head(void *arg, struct msg_batch *head)
     head->spool_items = stats.items;
     head->spool_oldest_ms = drain_oldest_ms(self->drain, ald_clock_now().wall_ms);
     ledger_head(head);
+    keychain_head(self->options.keychain, head);
 }
 
-static void post_welcome(void *arg, const struct msg_welcome *welcome, bool fresh)
+static void post_welcome(void *arg, const struct msg_welcome *welcome, bool fresh, zmsg_t *msg)
 {
     post_t *self = arg;
     keyring_take(self->options.keyring, welcome->keys);
+    keychain_told(self->options.keychain, welcome->jwks, msg);
     if (fresh)
         drain_fresh(self->drain);
 }
@@ -365,8 +367,7 @@ static int post_event(zloop_t *loop, zmq_pollitem_t *item, void *arg)
     (void)loop;
     post_t *self = arg;
     uint64_t count;
-    ssize_t n = read(item->fd, &count, sizeof count);
-    (void)n;
+    (void)!read(item->fd, &count, sizeof count);
     post_turn(self);
     return 0;
 }

@@ -19,6 +19,7 @@
 #include "common/net/courier.h"
 #include "services/gateway/drain.h"
 #include "services/gateway/item.h"
+#include "services/gateway/keychain.h"
 #include "services/gateway/keyring.h"
 
 typedef struct post post_t;
@@ -45,6 +46,7 @@ struct post_options {
     const char *instance; /* ULID of this run */
     drain_t *drain;       /* borrowed */
     keyring_t *keyring;   /* borrowed; learns the keys of a welcome */
+    keychain_t *keychain; /* borrowed; the same of what is behind it. NULL: nobody does */
 };
 
 ALD_NODISCARD enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t **out,

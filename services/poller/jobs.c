@@ -162,9 +162,9 @@ static void jobs_on_settled(void *arg, void *tag, const struct msg_ack *ack)
     self->options.on_settled(self->options.self);
 }
 
-static void jobs_on_welcome(void *arg, const struct msg_welcome *welcome, bool fresh)
+static void jobs_on_welcome(void *arg, const struct msg_welcome *welcome, bool fresh, zmsg_t *msg)
 {
-    (void)welcome, (void)fresh;
+    (void)welcome, (void)fresh, (void)msg;
     jobs_update(arg);
 }
 

@@ -6,10 +6,11 @@ import os
 import time
 
 import pytest
-from support import ed25519
+from support import bus, ed25519
 from support.house import binary
 from support.signing import mac, stamped, standard_webhooks
-from test_gateway import FORM, Gate, url
+from support.until import until
+from test_gateway import FORM, SOON_S, Gate, url
 
 TASK = 4711
 OLD = "whsec_" + base64.b64encode(b"the-old-secret-0123456789").decode()
@@ -63,6 +64,9 @@ PROFILES = {
     "fenced": profile({**HOOKS, "source_ips": ["203.0.113.9"]}),
     "unkeyed": profile({"ed25519": {"headers": {"sig": "X-Sig"}, "message": "${body}",
                                     "keys": {"jwks": "https://keys.example/jwks.json"}}}),
+    **{name: profile({"ed25519": {"headers": {"sig": "X-Sig"}, "message": "${body}",
+                                  "keys": {"jwks": f"https://keys.example/{name}"}}})
+       for name in ("told", "elsewhere")},
 }
 
 pytestmark = pytest.mark.skipif(not binary("aldaba-gateway"), reason="no aldaba-gateway is built")
@@ -261,11 +265,40 @@ def test_a_proof_from_a_wrong_address(gate):
     assert found(gate, "fenced") == {"address": 1}
 
 
-def test_without_keys_nothing_is_believed_and_it_is_said(gate):
-    _, item = send(gate, "/callback/unkeyed", {"X-Sig": "00" * 64})
-    assert item["fault"] == "unauthenticated"
+def test_without_keys_it_is_to_come_again_and_it_is_said(gate):
+    """They are to be fetched: until then nobody can say who sent it, and nothing is decided."""
+    answer, item = send(gate, "/callback/unkeyed", {"X-Sig": "00" * 64})
+    assert (answer.status, item) == (503, None)
+    assert int(answer.headers["retry-after"]) > 0
     assert found(gate, "unkeyed") == {"no_key": 1}
     assert 'ev=auth.no_key provider=unkeyed' in "\n".join(gate.daemon.lines())
+    until(lambda: "unkeyed" in [head.get("lacks") for head in gate.heard.hellos + gate.heard.heads],
+          SOON_S, "the tracker does not hear of it")
+
+
+def test_without_keys_the_task_is_asked_for(gate):
+    before = len(gate.heard.items)
+    assert send(gate, url(4712, "elsewhere"), {"X-Sig": "00" * 64})[0].status == 503
+    hint = until(lambda: gate.heard.items[before:], SOON_S, "no hint")[0]
+    assert (hint["task"], hint["fault"]) == ("4712", "unstored")
+
+
+def test_keys_that_are_told(gate):
+    """At once, and for their address alone. Right after a fetch nothing else is waited for."""
+    body = b'{"id":"1"}'
+    signed = {"X-Sig": ed25519.sign(SEED, body).hex()}
+    gate.heard.jwks = [
+        bus.pack("jwks", provider=name, url=f"https://keys.example/{path}",
+                 fetched_at_ms=int(time.time() * 1000), keys=ed25519.public_key(SEED))
+        for name, path in (("told", "told"), ("elsewhere", "another"))]
+    gate.heard.number = 2**48
+    until(lambda: gate.heard.hellos[-1]["jwks"] == 2**48, SOON_S, "the keys are not taken")
+    answer, item = send(gate, "/callback/told?id=1", signed, body)
+    assert (answer.status, item["proof"]) == (200, "auth")
+    answer, item = send(gate, "/callback/told?id=1", {"X-Sig": ed25519.sign(SEED, b"x").hex()}, body)
+    assert (answer.status, item["fault"]) == (200, "unauthenticated")
+    answer, item = send(gate, "/callback/elsewhere?id=1", signed, body)
+    assert (answer.status, item) == (503, None)
 
 
 def test_a_body_too_large_to_be_checked_is_not_believed(gate):

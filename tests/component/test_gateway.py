@@ -102,14 +102,16 @@ class Tracker(Neighbour):
         self.items = []
         self.heads = []
         self.hellos = []
+        self.number, self.jwks = 1, []  # of providers' public keys, and these
         super().__init__(run, "events")
 
     def hear(self, frames):
         head, *items = [bus.unpack(frame) for frame in frames]
         if head["k"] == "hello":
             self.hellos.append(head)
+            more = self.jwks if head["jwks"] != self.number else []
             return [[bus.pack("welcome", instance=self.instance, max_item=1 << 26,
-                              keys=self.keys)]]
+                              keys=self.keys, jwks=self.number), *more]]
         assert head["k"] == "batch", head
         self.heads.append(head)
         answer = [bus.pack("acks", instance=self.instance, batch=head["batch"])]

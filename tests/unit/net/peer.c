@@ -57,9 +57,9 @@ static void peer_head(void *arg, struct msg_batch *head)
     head->spool_items = 3;
 }
 
-static void peer_welcomed(void *arg, const struct msg_welcome *welcome, bool fresh)
+static void peer_welcomed(void *arg, const struct msg_welcome *welcome, bool fresh, zmsg_t *msg)
 {
-    (void)welcome;
+    (void)welcome, (void)msg;
     struct peer *self = arg;
     self->welcomes++;
     self->fresh += fresh;
