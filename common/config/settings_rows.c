@@ -110,7 +110,8 @@ static const struct ald_setting SETTINGS_ROWS[] = {
      24 * HOUR, 0, NULL,
      "After a task's deadline, how long a last answer of the provider is waited for."},
     {"tracker.lease", ALD_SETTING_DURATION, FIELD(tracker.lease_ms), "60s", 100, 1 * HOUR, 0, NULL,
-     "How long a poller may keep a job before another gets it."},
+     "How long a poller may keep a job before another gets it; longer where the profile's requests "
+     "may take longer."},
     {"tracker.max_open", ALD_SETTING_INT, FIELD(tracker.max_open), "2000000", 1, 100000000, 0, NULL,
      "Tasks under way at once; beyond it new ones are refused."},
     {"tracker.outbox_max", ALD_SETTING_INT, FIELD(tracker.outbox_max), "100000", 1, 100000000, 0,

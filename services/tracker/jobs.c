@@ -91,8 +91,10 @@ static void jobs_lease(jobs_t *self, const struct pending_task *task, zmsg_t *ms
 {
     struct tracker *tracker = self->tracker;
     struct vault_way way = {0};
-    struct msg_lease lease = {
-        .lease = task->lease, .task = task->id, .lease_ms = tracker->settings->tracker.lease_ms};
+    struct msg_lease lease = {.lease = task->lease,
+                              .task = task->id,
+                              .lease_ms =
+                                  pending_lease_ms(tracker->pending, task->account->profile)};
     ald_text_cut(lease.provider, sizeof lease.provider, ald_span_str(task->account->profile->name));
     ald_text_cut(lease.provider_id, sizeof lease.provider_id, ald_span_str(task->provider_id));
     if (task->account->profile->ruled)
@@ -139,7 +141,8 @@ static size_t jobs_submit(jobs_t *self, const struct pending_task *task, zmsg_t 
     struct msg_submit submit = {.lease = task->lease,
                                 .task = task->id,
                                 .attempt = task->submit->attempt + 1,
-                                .lease_ms = tracker->settings->tracker.lease_ms};
+                                .lease_ms =
+                                    pending_lease_ms(tracker->pending, task->account->profile)};
     if (!vault_submit_job(&tracker->vault, task->id, base, &self->submission))
         return 0;
     ald_text_cut(submit.provider, sizeof submit.provider, ald_span_str(provider));

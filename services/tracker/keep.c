@@ -116,6 +116,7 @@ static void keep_unproven(void *arg, const char *provider, const struct vault_le
 static void keep_memory(struct tracker *self)
 {
     struct pending_options options = {.lease_ms = self->settings->tracker.lease_ms,
+                                      .request_max_ms = self->settings->poller.timeout_ms,
                                       .last_poll_grace_ms =
                                           self->settings->tracker.last_poll_grace_ms,
                                       .seed = (uint64_t)ald_clock_now().wall_ms};

@@ -47,7 +47,8 @@
 typedef struct pending pending_t;
 
 struct pending_options {
-    int64_t lease_ms;
+    int64_t lease_ms;       /* the least time of a lease: see pending_lease_ms */
+    int64_t request_max_ms; /* no request takes longer, whatever its profile says; 0: no limit */
     int64_t last_poll_grace_ms;
     uint64_t seed; /* for jitter */
 };
@@ -128,6 +129,10 @@ enum pending_due_kind {
 /* Look at the task that is due first. hold: no task may expire now. */
 enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
                                   struct pending_task **task);
+
+/* How long a lease of this profile lasts: as the settings say, or longer, so that no request of it
+ * is cut off by its lease. */
+int64_t pending_lease_ms(const pending_t *self, const struct ald_profile *profile);
 
 /* Take the next task to poll or to submit, fairly among accounts whose budget lets one go, and
  * lease it to poller. NULL: nothing to do now. */

@@ -1,7 +1,24 @@
 #include "services/tracker/pending_inside.h"
 
+#include "common/config/profile_request.h"
 #include "services/tracker/pending_batch.h"
 #include "services/tracker/pending_rules.h"
+
+/* A poller sends nothing in the last tenth of a lease to submit, and begins what it got at once:
+ * how long a request waits for its turn at the host is within the request's own time. */
+enum { LEASE_SPARE = 10, LEASE_WAY_MS = 2000 };
+
+int64_t pending_lease_ms(const pending_t *self, const struct ald_profile *profile)
+{
+    const struct pending_options *options = &self->options;
+    int64_t takes_ms = profile->poll_timeout_ms;
+    if (options->request_max_ms > 0 && options->request_max_ms < takes_ms)
+        takes_ms = options->request_max_ms;
+    if (ald_profile_asks(profile, ALD_STAGE_FETCH)) /* in the same lease */
+        takes_ms *= 2;
+    int64_t needed_ms = takes_ms * LEASE_SPARE / (LEASE_SPARE - 1) + LEASE_WAY_MS;
+    return needed_ms > options->lease_ms ? needed_ms : options->lease_ms;
+}
 
 static void pending_lease_task(pending_t *self, struct pending_task *task, uint64_t poller,
                                uint64_t lease, int64_t now_ms)
@@ -12,7 +29,7 @@ static void pending_lease_task(pending_t *self, struct pending_task *task, uint6
     task->poller = poller;
     task->polled_at_ms = now_ms;
     task->account->leased++;
-    pending_due_at(self, task, now_ms + self->options.lease_ms);
+    pending_due_at(self, task, now_ms + pending_lease_ms(self, task->account->profile));
 }
 
 struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t lease, int64_t now_ms)

@@ -37,7 +37,9 @@ void pending_submit(pending_t *self, struct pending_task *task, const struct sub
     }
     self->submitting++;
     bool started = facts->stage == SUBMISSION_STARTED; /* its poller may live, and tell */
-    pending_due_at(self, task, started ? now_ms + self->options.lease_ms : task->give_up_at_ms);
+    pending_due_at(self, task,
+                   started ? now_ms + pending_lease_ms(self, task->account->profile)
+                           : task->give_up_at_ms);
 }
 
 bool pending_submit_leased(const struct pending_task *task, uint64_t lease)
@@ -56,7 +58,7 @@ void pending_submit_resumed(pending_t *self, struct pending_task *task, uint64_t
     pending_phase_set(self, task, PENDING_LEASED);
     task->account->leased++;
     budget_take(&task->account->budget, BUDGET_SUBMIT, lease, now_ms);
-    pending_due_at(self, task, now_ms + self->options.lease_ms);
+    pending_due_at(self, task, now_ms + pending_lease_ms(self, task->account->profile));
 }
 
 void pending_submit_started(pending_t *self, struct pending_task *task, uint64_t attempt,
@@ -66,7 +68,7 @@ void pending_submit_started(pending_t *self, struct pending_task *task, uint64_t
     self->submitting += submit->stage == SUBMISSION_WAITING;
     submission_started(submit, attempt, lease);
     submit_times(task, now_ms);
-    pending_due_at(self, task, now_ms + self->options.lease_ms);
+    pending_due_at(self, task, now_ms + pending_lease_ms(self, task->account->profile));
 }
 
 int64_t pending_submit_again(pending_t *self, struct pending_task *task,

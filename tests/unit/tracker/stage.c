@@ -136,6 +136,7 @@ int stage_setup(void **state)
     self->settings.tracker.max_open = 1000;
     self->settings.tracker.outbox_max = 1000;
     self->settings.tracker.lease_ms = 30000;
+    self->settings.poller.timeout_ms = 20000; /* within a lease */
     self->settings.tracker.last_poll_grace_ms = 60000;
     self->settings.tracker.recover_grace_ms = 600000;
     self->settings.store.keep_results_ms = INT64_C(30) * 24 * STAGE_HOUR;

@@ -1,4 +1,5 @@
 /* Leases, waits, blocks and fairness of polls, on a clock that the test sets. */
+#include "common/config/ruled.h"
 #include "services/tracker/pending_figures.h"
 #include "tests/unit/tracker/pending_fixture.h"
 
@@ -24,6 +25,48 @@ static void test_a_lost_lease(void **state)
                    STALE + LEASE + 30);
     assert_int_equal(task->phase, PENDING_IDLE);
     pending_destroy(&pending);
+}
+
+/* A request that may take long has a lease that is longer than it, with what the poller keeps back
+ * at its end; a result that is fetched after its poll takes as long again. */
+static void test_a_lease_is_as_long_as_its_requests(void **state)
+{
+    (void)state;
+    struct ald_ruled fetches = {0};
+    fetches.stage[ALD_STAGE_FETCH].request.there = true;
+    const struct {
+        const char *name;
+        int64_t timeout_ms;
+        bool fetches;
+        int64_t most_ms;
+        int64_t want_ms;
+    } cases[] = {
+        {"shorter than the settings'", 10000, false, 0, LEASE},
+        {"as long as the settings'", 30000, false, 0, 35333},
+        {"longer", 90000, false, 0, 102000},
+        {"fetched too", 45000, true, 0, 102000},
+        {"never longer than the poller lets it", 900000, false, 90000, 102000},
+        {"shorter than the poller lets it", 90000, false, 900000, 102000},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        const struct pending_options options = {
+            .lease_ms = LEASE, .request_max_ms = cases[i].most_ms, .last_poll_grace_ms = GRACE};
+        struct ald_profile profile = two;
+        profile.poll_timeout_ms = cases[i].timeout_ms;
+        profile.ruled = cases[i].fetches ? &fetches : NULL;
+        pending_t *pending = pending_new(&options);
+        int64_t got_ms = pending_lease_ms(pending, &profile);
+        if (got_ms != cases[i].want_ms)
+            fail_msg("%s: %lld", cases[i].name, (long long)got_ms);
+        struct pending_task *task = add(pending, 7, &profile, "77", 0);
+        assert_int_equal(due(pending, STALE, false), 0);
+        assert_ptr_equal(pending_lease(pending, 1, 1, STALE), task);
+        assert_int_equal(due(pending, STALE + got_ms - 1, false), 0);
+        assert_int_equal(task->phase, PENDING_LEASED);
+        assert_int_equal(due(pending, STALE + got_ms, false), 0);
+        assert_int_equal(task->phase, PENDING_QUEUED);
+        pending_destroy(&pending);
+    }
 }
 
 /* What never left the machine is not counted, but not tried without end either. */
@@ -203,6 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lost_lease),
+        cmocka_unit_test(test_a_lease_is_as_long_as_its_requests),
         cmocka_unit_test(test_waits_between_polls),
         cmocka_unit_test(test_a_blocked_account),
         cmocka_unit_test(test_a_block_from_before_the_start),
