@@ -411,8 +411,12 @@ static bool fetch_shard_open(struct fetch_shard *shard, fetch_t *owner)
     curl_multi_setopt(shard->multi, CURLMOPT_SOCKETDATA, shard);
     curl_multi_setopt(shard->multi, CURLMOPT_TIMERFUNCTION, fetch_on_timer);
     curl_multi_setopt(shard->multi, CURLMOPT_TIMERDATA, shard);
-    curl_multi_setopt(shard->multi, CURLMOPT_MAXCONNECTS, (long)FETCH_SHARD);
-    curl_multi_setopt(shard->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)FETCH_SHARD);
+    /* Idle ones included, and all shards together: descriptors are counted by max_under_way. */
+    const size_t rest =
+        owner->options.max_under_way - (size_t)(shard - owner->shards) * FETCH_SHARD;
+    const long most = rest < FETCH_SHARD ? (long)rest : FETCH_SHARD;
+    curl_multi_setopt(shard->multi, CURLMOPT_MAXCONNECTS, most);
+    curl_multi_setopt(shard->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, most);
     return true;
 }
 
@@ -465,13 +469,11 @@ void fetch_destroy(fetch_t **self_p)
     if (!self)
         return;
     *self_p = NULL;
-    while (self->calls) {
-        struct fetch_call *call = self->calls;
+    for (struct fetch_call *call = NULL; (call = self->calls);) {
         fetch_call_unlink(call);
         fetch_call_give_back(call);
     }
-    while (self->spare) {
-        struct fetch_call *call = self->spare;
+    for (struct fetch_call *call = NULL; (call = self->spare);) {
         self->spare = call->next;
         fetch_call_free(call);
     }

@@ -65,7 +65,9 @@ bool fetch_ask(CURL *easy, const struct fetch_request *request, struct curl_slis
     ald_buf_reset(body);
     CURLcode rc = curl_easy_setopt(easy, CURLOPT_URL, request->url);
     rc = rc ? rc : ask_body(easy, request, body);
+    /* Kept, such a connection would only take the place of those that are used again. */
     rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->once ? 1L : 0L);
+    rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->once ? 1L : 0L);
     rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_HTTPHEADER, common);
     curl_slist_free_all(*own);
     *own = NULL;

@@ -297,7 +297,8 @@ class Place:
             "callback": {"trust": "id", "auth": {"source_ips": ["127.0.0.1"]}},
         }
 
-    def start(self, **settings):
+    def start(self, files=None, **settings):
+        """files: how many the poller may have open."""
         url = f"http://127.0.0.1:{self.provider.port}/res.php"
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
@@ -323,6 +324,9 @@ class Place:
                 file.write(text.replace("PORT", str(self.provider.port)))
         self.poller = Daemon("poller", [binary("aldaba-poller"), "--config", path], self.folder,
                              {"ALDABA_TEST_KEY": KEY})
+        if files:
+            self.poller.argv = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$@"', "sh",
+                                *self.poller.argv]
         self.poller.start()
         until(lambda: self.tracker.credit() > 0, SOON_S, "the poller does not ask for work")
         return self
@@ -621,6 +625,21 @@ def test_a_submission_is_not_repeated_on_a_dead_connection(place):
     outcome = place.tracker.until_outcomes(4)[3]
     assert outcome["left"] and not outcome.get("answered") and outcome["then"] == "unknown"
     assert len(submits(place)) == 1
+
+
+def test_few_descriptors_are_enough(place):
+    """A limit of open files that is hardly more than what the poller needs for itself: submissions
+    and polls go on, one after the other, and no connection is left over."""
+    place.start(files=100)
+    count = 120
+    for turn in range(count):
+        place.tracker.give_submit(b"s%d" % turn, lease=2 * turn + 1)
+        place.tracker.until_outcomes(2 * turn + 1)
+        place.tracker.give(f"slow-0-p{turn}", first=2 * turn + 2)
+        place.tracker.until_outcomes(2 * turn + 2)
+    assert [one for one in place.tracker.outcomes.values() if not one.get("answered")] == []
+    assert len(submits(place)) == count and place.poller.fds() < 60
+    assert place.poller.stop() == 0
 
 
 def test_sigterm_hands_a_submission_back(place):

@@ -350,6 +350,68 @@ static void test_connections_are_used_again_and_bounded(void **state)
     assert_int_equal(fetch_under_way(self->fetch), 0);
 }
 
+/* Connections that the server sees. */
+static unsigned connected(const struct server *self)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < PEERS_MAX; i++)
+        count += self->peers[i] != 0;
+    return count;
+}
+
+static void test_a_connection_of_its_own_is_not_kept(void **state)
+{
+    struct bench *self = *state;
+    char url[64];
+    self->server.words = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/", self->server.port);
+    struct fetch_request request = {.url = url,
+                                    .timeout_ms = 10000,
+                                    .max_bytes = 64,
+                                    .once = true,
+                                    .done = on_answer,
+                                    .arg = &self->answers};
+    for (unsigned i = 1; i <= 50; i++) { /* more than may be under way */
+        assert_int_equal(fetch_start(self->fetch, &request), ALD_OK);
+        await(self, i);
+        assert_int_equal(self->server.accepted, i);
+        assert_in_range(connected(&self->server), 0, 2); /* it hears of the end a turn later */
+    }
+    request.once = false;
+    for (unsigned i = 51; i <= 53; i++) {
+        assert_int_equal(fetch_start(self->fetch, &request), ALD_OK);
+        await(self, i);
+        assert_int_equal(self->server.accepted, 51);
+    }
+}
+
+/* Idle ones count: descriptors are bounded by what may be under way. */
+static void test_idle_connections_make_room_for_others(void **state)
+{
+    enum { SERVERS = 8, MOST = 2 };
+    struct bench *self = *state;
+    struct server others[SERVERS];
+    const struct fetch_options options = {
+        .max_under_way = MOST, .per_host = 8, .max_held_bytes = 1024};
+    fetch_destroy(&self->fetch);
+    assert_int_equal(fetch_new(self->loop, &options, &self->fetch, NULL), ALD_OK);
+    for (unsigned i = 0; i < SERVERS; i++)
+        server_open(&others[i], self->loop, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    for (unsigned i = 0; i < SERVERS; i++) {
+        char url[64];
+        unsigned open = 0;
+        snprintf(url, sizeof url, "http://127.0.0.1:%u/", others[i].port);
+        assert_int_equal(start_url(self, url, "", 10000), ALD_OK);
+        await(self, i + 1);
+        assert_true(self->answers.last.answered);
+        for (unsigned k = 0; k < SERVERS; k++)
+            open += connected(&others[k]);
+        assert_in_range(open, 1, MOST + 1); /* one hears of its end a turn later */
+    }
+    for (unsigned i = 0; i < SERVERS; i++)
+        server_close(&others[i]);
+}
+
 /* Three answers of 32 bytes, none of them whole, where 80 are held at most. */
 static void test_bodies_are_bounded_together(void **state)
 {
@@ -391,6 +453,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_time_limits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_post_is_sent_as_a_form, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_connections_are_used_again_and_bounded, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_connection_of_its_own_is_not_kept, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_idle_connections_make_room_for_others, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_bodies_are_bounded_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_abort, set_up, tear_down),
