@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/config/profile_request.h"
 #include "common/config/value.h"
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/vault_letters.h"
+#include "services/tracker/vault_submits.h"
 
 /* Everything about one message on its way to a decision. */
 struct act {
@@ -104,13 +106,26 @@ static void act_decide(struct tracker *self, struct act *act, enum ald_proof pro
     arrival_decide(&act->facts, &act->decision);
 }
 
+/* When the provider was given the task, in wall time: our own queue is no delay of the provider's.
+ * 0: that is not known. */
+static int64_t act_given_ms(struct tracker *self, const struct act *act)
+{
+    int64_t given_ms = ald_task_id_wall_ms(act->task);
+    if (ald_profile_asks(act->profile, ALD_STAGE_SUBMIT)) /* else there is no row to look for */
+        (void)vault_submit_asked(&self->vault, act->task, &given_ms);
+    return given_ms;
+}
+
 /* How long a provider takes to call back is learned from the first callback that tells a task's
  * end, also when a poll was first; an early one came at once. */
 static void act_learn(struct tracker *self, const struct act *act)
 {
     if (!act->decision.told || (!act->open && act->end.called))
         return;
-    int64_t took_ms = act->message->received_at_ms - ald_task_id_wall_ms(act->task);
+    int64_t given_ms = act_given_ms(self, act);
+    if (given_ms == 0)
+        return;
+    int64_t took_ms = act->message->received_at_ms - given_ms;
     stale_heard(&pending_account(self->pending, act->profile)->stale, act->task,
                 took_ms > 0 ? took_ms : 0);
     self->learned = true;

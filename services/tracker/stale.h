@@ -33,7 +33,8 @@ struct stale {
     uint64_t recent[STALE_RECENT];
 };
 
-/* The callback that tells a task's end came so long after the task was made. */
+/* The callback that tells a task's end came so long after the provider was given the task: its
+ * registration, or the last start of its submission. */
 void stale_heard(struct stale *self, uint64_t task, int64_t took_ms);
 
 /* The time within which this share of callbacks came, rounded up by a quarter at most; 0: none did.

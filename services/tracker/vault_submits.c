@@ -76,6 +76,19 @@ bool vault_submit_job(struct vault *self, uint64_t task, char *base, struct ald_
     return found && ald_buf_ok(buf);
 }
 
+bool vault_submit_asked(struct vault *self, uint64_t task, int64_t *asked_ms)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT asked_ms FROM submits WHERE task = ?1");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    bool found = vault_step(self, stmt);
+    if (found)
+        *asked_ms = ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return found;
+}
+
 uint64_t vault_submit_ticket(struct vault *self, const char *ticket)
 {
     uint64_t task = 0;

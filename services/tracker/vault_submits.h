@@ -35,6 +35,10 @@ void vault_submit_settle(struct vault *self, uint64_t task);
 /* What is to be sent, copied to buf; base is filled (ALD_BASE_MAX). False: there is nothing. */
 bool vault_submit_job(struct vault *self, uint64_t task, char *base, struct ald_buf *buf);
 
+/* Was the task submitted by us? Then asked_ms is the wall time of its last start, 0: none was. Also
+ * of ended tasks. */
+bool vault_submit_asked(struct vault *self, uint64_t task, int64_t *asked_ms);
+
 /* The task that a request made, 0 = none that is still waiting or started. */
 uint64_t vault_submit_ticket(struct vault *self, const char *ticket);
 

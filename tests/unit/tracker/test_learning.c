@@ -1,16 +1,8 @@
 /* What is learned of how long callbacks take, over a real store: from which of them, and when it
  * is still known. */
-#include "services/tracker/acts.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "common/config/profile.h"
-#include "tests/unit/tracker/stage.h"
+#include "services/tracker/renew.h"
+#include "tests/unit/config/profile_of.h"
+#include "tests/unit/tracker/shop.h"
 
 enum { STALE_MS = 45000, TOOK_MS = 8000, BOUND_MS = 8192 };
 
@@ -69,6 +61,51 @@ static void test_the_doors_time_counts(void **state)
     assert_int_equal(stale_share_ms(learned(stage, "two"), 95), BOUND_MS);
 }
 
+/* What waited in our own queue, or was tried in vain, was not with the provider. Nor does a restart
+ * in between make it longer. */
+static void test_our_own_queue_is_not_counted(void **state)
+{
+    struct stage *stage = *state;
+    static const struct msg_outcome busy = {
+        .left = true, .answered = true, .then = "code", .class_ = "transient", .http = 429};
+    for (unsigned round = 0; round < 3; round++) {
+        uint64_t task = order(stage, "", "");
+        stage_pass(STAGE_HOUR);
+        assert_int_equal(hand_out(stage), task);
+        assert_string_equal(start(stage, task, 1, leases), "applied");
+        if (round == 1) { /* again, an hour later */
+            assert_string_equal(report(stage, task, 1, leases, &busy), "progress");
+            stage_pass(STAGE_HOUR);
+            assert_int_equal(hand_out(stage), task);
+            assert_string_equal(start(stage, task, 2, leases), "applied");
+        }
+        if (round == 2) {
+            stage_stop(stage); /* what was learned is on disk */
+            stage_restart(stage, NULL);
+        }
+        stage_pass(TOOK_MS);
+        char query[16];
+        (void)snprintf(query, sizeof query, "id=%u&code=A", round);
+        call(stage, "two", task, query);
+        assert_string_equal(stage_state(stage, task), "done callback");
+        assert_int_equal(learned(stage, "two")->total, round + 1);
+        assert_int_equal(stale_share_ms(learned(stage, "two"), 100), BOUND_MS);
+    }
+}
+
+/* A person said its id while it waited: when the provider got it nobody knows. */
+static void test_a_start_that_is_not_known(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = order(stage, "", "");
+    stage_pass(STAGE_HOUR);
+    assert_string_equal(stage_attach(stage, task, "5"), "ok");
+    stage_pass(TOOK_MS);
+    call(stage, "two", task, "id=5&code=A");
+    assert_string_equal(stage_state(stage, task), "done callback");
+    assert_int_equal(learned(stage, "two")->total, 0);
+}
+
 /* Strangers, and what says nothing of an end, teach nothing. */
 static void test_what_teaches_nothing(void **state)
 {
@@ -119,6 +156,29 @@ static void test_it_outlives_the_tracker(void **state)
     assert_false(learned(stage, "two")->changed);
 }
 
+/* The profiles are read anew (SIGHUP), then once more without this one, then with it. */
+static void test_it_outlives_a_reload(void **state)
+{
+    struct stage *stage = *state;
+    static const char *const sets[] = {SHOP, "other: {family: inphp, poll: none}\n", SHOP};
+    uint64_t task = under_way(stage);
+    stage_pass(TOOK_MS);
+    call(stage, "two", task, "id=1&code=A");
+    assert_int_equal(learned(stage, "two")->total, 1);
+    for (size_t i = 0; i < ALD_COUNT(sets); i++) {
+        struct ald_errors errors;
+        ald_profiles_t *fresh = profiles_of(sets[i], ALD_SECRETS_POLL, &errors);
+        assert_non_null(fresh);
+        ald_errors_free(&errors);
+        ald_profiles_keep(fresh, stage->profiles);
+        renew_profiles(&stage->tracker, fresh);
+        ald_profiles_destroy(&stage->profiles);
+        stage->profiles = fresh;
+        assert_int_equal(learned(stage, "two")->total, 1);
+        assert_int_equal(stale_share_ms(learned(stage, "two"), 95), BOUND_MS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +188,9 @@ int main(void)
         ON_STAGE(test_what_teaches_nothing),
         ON_STAGE(test_before_the_registration),
         ON_STAGE(test_it_outlives_the_tracker),
+        IN_SHOP(test_our_own_queue_is_not_counted),
+        IN_SHOP(test_a_start_that_is_not_known),
+        IN_SHOP(test_it_outlives_a_reload),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
