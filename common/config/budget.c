@@ -100,12 +100,26 @@ static unsigned budget_counts(const struct ald_node *at, const struct ald_texts 
 }
 
 /* What it counts when it does not say so. */
-static unsigned budget_counts_unsaid(const struct ald_node *profile, const char *name)
+static unsigned budget_counts_unsaid(const struct ald_node *profile, const struct ald_budget *one)
 {
     const struct ald_node *url = ald_node_at(profile, "submit.request.url");
     const char *slash = url != NULL ? strrchr(url->text, '/') : NULL;
-    bool submit = slash != NULL && strcmp(slash + 1, name) == 0;
-    return submit ? ALD_COUNTS_SUBMIT : ALD_COUNTS_POLL;
+    bool submit = slash != NULL && strcmp(slash + 1, one->name) == 0;
+    if (submit)
+        return ALD_COUNTS_SUBMIT;
+    return one->per_task ? ALD_COUNTS_POLL : ALD_COUNTS_POLL | ALD_COUNTS_FETCH;
+}
+
+/* Where polls and fetches count together, one of each goes out in one lease: without room for both
+ * none would ever go. What is for hints is not for them. */
+static bool budget_too_narrow(const struct ald_node *profile, const struct ald_budget *one)
+{
+    const unsigned both = ALD_COUNTS_POLL | ALD_COUNTS_FETCH;
+    const int64_t whole = one->formula ? one->each + one->base : one->requests;
+    if (one->per_task || (one->counts & both) != both || whole == 0 ||
+        ald_node_at(profile, "fetch.request") == NULL)
+        return false;
+    return whole < (one->hint_share > 0 ? 3 : 2);
 }
 
 static void budget_check(const struct ald_node *at, const struct budget_form *form,
@@ -144,9 +158,14 @@ static void budget_read(const struct ald_node *profile, const struct ald_node *n
                                .hint_share = (unsigned)form.hint_share};
     memcpy(out->name, form.name, sizeof out->name);
     out->counts = form.counts.count > 0 ? budget_counts(node, &form.counts, errors)
-                                        : budget_counts_unsaid(profile, out->name);
+                                        : budget_counts_unsaid(profile, out);
     if (errors->count == before)
         budget_check(node, &form, out, errors);
+    if (errors->count == before && budget_too_narrow(profile, out))
+        ald_errors_add(errors, node,
+                       "%s counts a poll and the fetch of its result, which go out together: it "
+                       "needs room for two, and for one more where hint_share is not 0%%.",
+                       out->name);
 }
 
 void ald_budgets_read(const struct ald_node *profile, struct ald_errors *errors,

@@ -47,8 +47,8 @@ struct ald_budgets {
 };
 
 /* Read the `budgets` of a profile; without any, out is empty. A budget that does not say what it
- * counts counts submissions when its name is the last part of submit.request.url, else polls.
- * Everything that is wrong is appended to errors. */
+ * counts counts submissions when its name is the last part of submit.request.url, else polls and
+ * fetches. Everything that is wrong is appended to errors. */
 void ald_budgets_read(const struct ald_node *profile, struct ald_errors *errors,
                       struct ald_budgets *out);
 

@@ -168,6 +168,8 @@ void poller_on_answer(void *arg, const struct fetch_answer *answer)
                                         : ALD_STAGE_POLL;
     verdict_make(profile, answer, &self->room, &outcome);
     ald_metric_observe(&poll_seconds, (double)answer->took_ms / 1000);
+    outcome.fetched = item->fetching && answer->left;
+    outcome.left = outcome.left || item->fetching; /* its poll was answered */
     if (item->submit)
         submit_check(profile, item->submit, &outcome);
     if (item->lease.call)

@@ -71,6 +71,8 @@ static bool poll_apply(struct tracker *self, struct pending_task *task,
                        : verdict.block ? "poll.blocked"
                                        : "poll";
     outcome_note(self, outcome, ends || poll_sense(outcome, &verdict), what);
+    if (task->lease == outcome->lease)
+        task->unfetched = !outcome->fetched;
     books_add(&self->vault.books, BOOK_POLLS, outcome->answered);
     if (!ends) {
         way_told(self, task, outcome->poll_url, outcome->result_url);

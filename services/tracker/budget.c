@@ -6,15 +6,18 @@
 #include "common/base/backoff.h"
 #include "common/base/guard.h"
 #include "common/base/text.h"
+#include "common/config/profile_request.h"
 
 enum { BUDGET_AHEAD_MAX = 64, BUDGET_AHEAD_PART = 8 };
 
 void budget_init(struct budget *self, const struct ald_profile *profile)
 {
-    *self = (struct budget){.profile = profile, .resumed_ms = INT64_MIN / 2};
+    *self = (struct budget){.profile = profile,
+                            .fetches = ald_profile_asks(profile, ALD_STAGE_FETCH),
+                            .resumed_ms = INT64_MIN / 2};
     for (unsigned i = 0; i < profile->budgets.count; i++) {
         const struct ald_budget *rule = &profile->budgets.list[i];
-        if (!rule->per_task && (rule->counts & (ALD_COUNTS_POLL | ALD_COUNTS_SUBMIT)) != 0)
+        if (!rule->per_task)
             self->list[self->count++] =
                 (struct budget_count){.rule = rule, .last_ms = INT64_MIN / 2};
     }
@@ -30,8 +33,17 @@ void budget_free(struct budget *self)
 
 static bool budget_covers(const struct budget_count *one, enum budget_use use)
 {
-    unsigned bit = use == BUDGET_SUBMIT ? ALD_COUNTS_SUBMIT : ALD_COUNTS_POLL;
-    return (one->rule->counts & bit) != 0;
+    static const unsigned bits[] = {
+        [BUDGET_ORDINARY] = ALD_COUNTS_POLL,   [BUDGET_HINTED] = ALD_COUNTS_POLL,
+        [BUDGET_SUBMIT] = ALD_COUNTS_SUBMIT,   [BUDGET_FETCH] = ALD_COUNTS_FETCH,
+        [BUDGET_BALANCE] = ALD_COUNTS_BALANCE, [BUDGET_REPORT] = ALD_COUNTS_REPORT};
+    return (one->rule->counts & bits[use]) != 0;
+}
+
+/* Does a lease for this use include a fetch? */
+static bool budget_fetches(const struct budget *self, enum budget_use use)
+{
+    return self->fetches && use < BUDGET_PARTS;
 }
 
 static bool budget_counts(const struct budget_count *one)
@@ -64,7 +76,7 @@ bool budget_shares(const struct budget *self)
 static enum budget_use budget_part_of(const struct budget *self, unsigned index,
                                       enum budget_use use)
 {
-    return use != BUDGET_SUBMIT && budget_limit(self, index, use) > 0 ? use : BUDGET_ORDINARY;
+    return use == BUDGET_HINTED && budget_limit(self, index, use) > 0 ? use : BUDGET_ORDINARY;
 }
 
 /* Settled requests of a window that still count: they settled in order. */
@@ -98,26 +110,42 @@ static int64_t budget_later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* When there is room in a part of one budget for so many requests at once. */
+static int64_t budget_when_part(const struct budget *self, unsigned index, enum budget_use in,
+                                int64_t more, int64_t now_ms)
+{
+    const struct budget_count *one = &self->list[index];
+    const struct budget_part *part = &one->part[in];
+    int64_t at_ms = one->last_ms + one->rule->min_gap_ms;
+    if (!budget_counts(one))
+        return at_ms;
+    if (part->taken + more > one->saved.used[in])
+        return BUDGET_UNTOLD; /* until the mark has been moved, on disk */
+    int64_t limit = budget_limit(self, index, in);
+    if (budget_used(self, index, in, now_ms) + more <= limit)
+        return at_ms;
+    if (one->rule->formula || part->count == 0 || (int64_t)part->under_way + more > limit)
+        return BUDGET_UNTOLD;
+    /* The oldest whose end makes room. */
+    size_t over = part->under_way + part->count + (size_t)more - 1 - (size_t)limit;
+    size_t cap = (size_t)one->rule->requests;
+    return budget_later(at_ms, part->at_ms[(part->first + over) % cap] + one->rule->per_ms);
+}
+
 static int64_t budget_when_one(const struct budget *self, unsigned index, enum budget_use use,
                                int64_t now_ms)
 {
     const struct budget_count *one = &self->list[index];
     enum budget_use in = budget_part_of(self, index, use);
-    const struct budget_part *part = &one->part[in];
-    int64_t at_ms = one->last_ms + one->rule->min_gap_ms;
-    if (!budget_counts(one))
-        return at_ms;
-    if (part->taken >= one->saved.used[in])
-        return BUDGET_UNTOLD; /* until the mark has been moved, on disk */
-    int64_t limit = budget_limit(self, index, in);
-    if (budget_used(self, index, in, now_ms) < limit)
-        return at_ms;
-    if (one->rule->formula || part->count == 0 || (int64_t)part->under_way >= limit)
-        return BUDGET_UNTOLD;
-    /* The oldest whose end makes room. */
-    size_t over = part->under_way + part->count - (size_t)limit;
-    size_t cap = (size_t)one->rule->requests;
-    return budget_later(at_ms, part->at_ms[(part->first + over) % cap] + one->rule->per_ms);
+    bool covers = budget_covers(one, use);
+    bool fetches = budget_fetches(self, use) && budget_covers(one, BUDGET_FETCH);
+    int64_t at_ms = INT64_MIN;
+    if (fetches) /* and the poll, if it is counted there */
+        at_ms = budget_when_part(self, index, BUDGET_ORDINARY,
+                                 1 + (covers && in == BUDGET_ORDINARY), now_ms);
+    if (covers && !(fetches && in == BUDGET_ORDINARY))
+        at_ms = budget_later(at_ms, budget_when_part(self, index, in, 1, now_ms));
+    return at_ms;
 }
 
 int64_t budget_when(const struct budget *self, enum budget_use use, int64_t now_ms)
@@ -128,8 +156,7 @@ int64_t budget_when(const struct budget *self, enum budget_use use, int64_t now_
     if (self->breaker == BREAKER_OPEN)
         at_ms = budget_later(at_ms, self->open_until_ms);
     for (unsigned i = 0; i < self->count; i++)
-        if (budget_covers(&self->list[i], use))
-            at_ms = budget_later(at_ms, budget_when_one(self, i, use, now_ms));
+        at_ms = budget_later(at_ms, budget_when_one(self, i, use, now_ms));
     return at_ms;
 }
 
@@ -179,6 +206,8 @@ unsigned budget_renew(struct budget *self, const struct ald_profile *profile)
     unsigned same = 0;
     budget_init(&fresh, profile);
     self->profile = profile;
+    self->fetches = fresh.fetches;
+    self->renewals++;
     self->count = fresh.count;
     memcpy(self->list, fresh.list, sizeof self->list);
     for (unsigned i = 0; i < self->count; i++) {
@@ -193,14 +222,21 @@ unsigned budget_renew(struct budget *self, const struct ald_profile *profile)
     return same;
 }
 
-void budget_recount(struct budget *self, enum budget_use use)
+static void budget_recount_use(struct budget *self, enum budget_use use)
 {
     for (unsigned i = 0; i < self->count; i++)
         if (budget_covers(&self->list[i], use))
             self->list[i].part[budget_part_of(self, i, use)].under_way++;
 }
 
-void budget_take(struct budget *self, enum budget_use use, uint64_t lease, int64_t now_ms)
+void budget_recount(struct budget *self, enum budget_use use)
+{
+    budget_recount_use(self, use);
+    if (budget_fetches(self, use))
+        budget_recount_use(self, BUDGET_FETCH);
+}
+
+static void budget_take_use(struct budget *self, enum budget_use use, int64_t now_ms)
 {
     for (unsigned i = 0; i < self->count; i++) {
         struct budget_count *one = &self->list[i];
@@ -213,13 +249,20 @@ void budget_take(struct budget *self, enum budget_use use, uint64_t lease, int64
         if (part->at_ms)
             budget_forget_old(one, part, now_ms);
     }
+}
+
+void budget_take(struct budget *self, enum budget_use use, uint64_t lease, int64_t now_ms)
+{
+    budget_take_use(self, use, now_ms);
+    if (budget_fetches(self, use))
+        budget_take_use(self, BUDGET_FETCH, now_ms);
     if (self->breaker == BREAKER_OPEN) {
         self->breaker = BREAKER_HALF;
         self->probe = lease;
     }
 }
 
-void budget_settle(struct budget *self, enum budget_use use, bool left, int64_t now_ms)
+static void budget_settle_use(struct budget *self, enum budget_use use, bool left, int64_t now_ms)
 {
     for (unsigned i = 0; i < self->count; i++) {
         struct budget_count *one = &self->list[i];
@@ -232,7 +275,23 @@ void budget_settle(struct budget *self, enum budget_use use, bool left, int64_t 
             part->taken--;
         else if (left && one->rule->requests > 0)
             budget_enter(one, part, now_ms);
+        if (left && use == BUDGET_FETCH && one->last_ms < now_ms)
+            one->last_ms = now_ms; /* it went out later than its lease */
     }
+}
+
+void budget_settle(struct budget *self, enum budget_use use, bool left, int64_t now_ms)
+{
+    budget_settle_use(self, use, left, now_ms);
+    if (budget_fetches(self, use))
+        budget_settle_use(self, BUDGET_FETCH, left, now_ms);
+}
+
+void budget_settle_unfetched(struct budget *self, enum budget_use use, bool left, int64_t now_ms)
+{
+    budget_settle_use(self, use, left, now_ms);
+    if (budget_fetches(self, use))
+        budget_settle_use(self, BUDGET_FETCH, false, now_ms);
 }
 
 static void budget_open(struct budget *self, int64_t now_ms)
@@ -292,8 +351,9 @@ void budget_given(struct budget *self)
 /* How many leases the mark is ahead of those handed out. */
 static int64_t budget_ahead(const struct budget *self, unsigned index, enum budget_use use)
 {
+    const int64_t least = self->fetches ? 2 : 1; /* what one lease takes */
     int64_t part = budget_limit(self, index, use) / BUDGET_AHEAD_PART;
-    return part < 1 ? 1 : part > BUDGET_AHEAD_MAX ? BUDGET_AHEAD_MAX : part;
+    return part < least ? least : part > BUDGET_AHEAD_MAX ? BUDGET_AHEAD_MAX : part;
 }
 
 /* The highest mark that can be of use. */

@@ -10,6 +10,9 @@
  * whatever pollers and networks do. A gap is that between two leases. What never left is given
  * back; a lease that is lost counts from its loss.
  *
+ * A poll of a profile that fetches results debits its lease for two requests, since the second one
+ * follows at once; what was not fetched is given back with the outcome.
+ *
  * Two parts. `hint_share` of each budget is for polls that a callback asked for, the rest for all
  * others: strangers who send callbacks burn no more than the share, and a full budget still has
  * room for a hint. A limit of 1 has no share; then hints go with the others. Nor has a budget of
@@ -33,14 +36,17 @@
 
 #include "common/config/profile.h"
 
-/* What a request is for. Submissions have no part of their own: in a budget that counts them they
- * go with the ordinary polls, and in the others they do not count. */
+/* What a request is for. Only polls have parts: in a budget that counts the others they go with the
+ * ordinary polls, and in a budget that does not they do not count. */
 enum budget_use {
     BUDGET_ORDINARY,
     BUDGET_HINTED,
     BUDGET_PARTS,
     BUDGET_SUBMIT = BUDGET_PARTS,
-    BUDGET_USES
+    BUDGET_QUEUES,                /* those above are queued */
+    BUDGET_FETCH = BUDGET_QUEUES, /* in the lease of a poll */
+    BUDGET_BALANCE,               /* a client's question: its balance, and what is no report */
+    BUDGET_REPORT                 /* a client's word on a task */
 };
 
 enum budget_breaker { BREAKER_CLOSED, BREAKER_HALF, BREAKER_OPEN };
@@ -71,7 +77,7 @@ struct budget_part {
     size_t first, count;
 };
 
-/* One budget of the profile that is about polls or submissions. */
+/* One budget of the account. */
 struct budget_count {
     const struct ald_budget *rule;
     struct budget_part part[BUDGET_PARTS];
@@ -82,6 +88,8 @@ struct budget_count {
 /* Readable; changed only through the functions below. */
 struct budget {
     const struct ald_profile *profile;
+    bool fetches;      /* a poll may ask for its result in the same lease */
+    unsigned renewals; /* how often the profile was read anew */
     struct budget_count list[ALD_BUDGETS_MAX];
     unsigned count;
     int64_t given; /* C: tasks that the provider was given */
@@ -118,8 +126,10 @@ int64_t budget_when(const struct budget *self, enum budget_use use, int64_t now_
 
 /* A lease was handed out. budget_when had said now. */
 void budget_take(struct budget *self, enum budget_use use, uint64_t lease, int64_t now_ms);
-/* It is back. left: the request may have reached the provider. */
+/* It is back. left: its requests may have reached the provider. */
 void budget_settle(struct budget *self, enum budget_use use, bool left, int64_t now_ms);
+/* The same of a poll that certainly fetched nothing. */
+void budget_settle_unfetched(struct budget *self, enum budget_use use, bool left, int64_t now_ms);
 
 /* What the outcome of a lease said. True: the breaker opened or closed. */
 bool budget_told(struct budget *self, uint64_t lease, enum budget_sign sign, int64_t now_ms);

@@ -38,6 +38,12 @@ static struct pending_account *calls_account(const calls_t *self, const struct c
     return profile ? pending_account(self->tracker->pending, profile) : NULL;
 }
 
+/* Of whoever's budgets name it. */
+static enum budget_use call_use(const struct call *call)
+{
+    return call->task != 0 ? BUDGET_REPORT : BUDGET_BALANCE;
+}
+
 static void call_end(struct call *call)
 {
     zframe_destroy(&call->who);
@@ -49,6 +55,17 @@ void calls_forget(calls_t *self)
     for (size_t i = 0; self && i < CALLS_MAX; i++)
         if (self->list[i].who)
             call_end(&self->list[i]);
+}
+
+void calls_recount(const calls_t *self)
+{
+    for (size_t i = 0; self && i < CALLS_MAX; i++) {
+        const struct call *call = &self->list[i];
+        struct pending_account *account =
+            call->who && call->lease != 0 ? calls_account(self, call) : NULL;
+        if (account)
+            budget_recount(&account->budget, call_use(call));
+    }
 }
 
 void calls_destroy(calls_t **self_p)
@@ -115,9 +132,9 @@ bool calls_lease(calls_t *self, uint64_t lease, struct msg_lease *out)
         if (!call->who || call->lease != 0)
             continue;
         struct pending_account *account = calls_account(self, call);
-        if (!account || budget_when(&account->budget, BUDGET_ORDINARY, now_ms) > now_ms)
+        if (!account || budget_when(&account->budget, call_use(call), now_ms) > now_ms)
             continue;
-        budget_take(&account->budget, BUDGET_ORDINARY, lease, now_ms);
+        budget_take(&account->budget, call_use(call), lease, now_ms);
         call->lease = lease;
         *out = (struct msg_lease){.lease = lease,
                                   .task = call->task,
@@ -165,7 +182,7 @@ static bool calls_told(calls_t *self, const struct call *call, const struct msg_
     if (!account)
         return false;
     outcome_verdict(outcome, &verdict);
-    budget_settle(&account->budget, BUDGET_ORDINARY, outcome->left, now_ms);
+    budget_settle(&account->budget, call_use(call), outcome->left, now_ms);
     outcome_told(tracker, account, outcome->lease, calls_sign(outcome));
     if (!verdict.block || !outcome->answered)
         return false;
@@ -207,7 +224,7 @@ void calls_tick(calls_t *self)
         int64_t now_ms = tracker_now(self->tracker).run_ms;
         if (account &&
             call->lease != 0) { /* a probe of the breaker that nobody answers is trouble */
-            budget_settle(&account->budget, BUDGET_ORDINARY, true, now_ms);
+            budget_settle(&account->budget, call_use(call), true, now_ms);
             outcome_told(self->tracker, account, call->lease, BUDGET_TROUBLE);
         }
         calls_answer(self, call, "busy", NULL);

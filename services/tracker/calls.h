@@ -3,8 +3,9 @@
  * asked.
  *
  * They are in memory alone and few. Who asked waits: when its time is up it is told so, and a
- * tracker that restarts forgets it. They count as ordinary polls of the account, a block or an open
- * breaker holds them back. A report is kept in its task's timeline. One thread, the loop's.
+ * tracker that restarts forgets it. They count in the account's budgets that name them (`report`;
+ * all others are `balance`), a block or an open breaker holds them back. A report is kept in its
+ * task's timeline. One thread, the loop's.
  */
 #ifndef ALD_TRACKER_CALLS_H
 #define ALD_TRACKER_CALLS_H
@@ -28,6 +29,9 @@ const char *calls_outcome(calls_t *self, const struct msg_outcome *outcome);
 
 /* Tell those whose time is up. */
 void calls_tick(calls_t *self);
+
+/* The accounts' budgets were renewed: count those again that are under way. NULL is allowed. */
+void calls_recount(const calls_t *self);
 
 /* Memory was thrown away: nobody is told anything. NULL is allowed. */
 void calls_forget(calls_t *self);

@@ -16,7 +16,10 @@ void pending_batch_begin(struct pending_task *lead)
         return;
     lead->batch = malloc(sizeof *lead->batch);
     ALD_ASSERT(lead->batch);
-    *lead->batch = (struct pending_batch){.lead = lead->lease, .use = lead->use, .open = 1};
+    *lead->batch = (struct pending_batch){.lead = lead->lease,
+                                          .use = lead->use,
+                                          .open = 1,
+                                          .renewals = lead->account->budget.renewals};
 }
 
 struct pending_task *pending_batch_next(const struct pending_task *lead)
@@ -24,7 +27,7 @@ struct pending_task *pending_batch_next(const struct pending_task *lead)
     const struct pending_account *account = lead->account;
     if (!lead->batch || lead->batch->open >= account->profile->batch.max)
         return NULL;
-    for (unsigned use = 0; use < BUDGET_USES; use++) {
+    for (unsigned use = 0; use < BUDGET_QUEUES; use++) {
         struct pending_task *first = account->queue[use].first;
         if (first && pending_batch_takes(first))
             return first;
@@ -54,18 +57,39 @@ void pending_batch_told(struct pending_task *task, enum budget_sign sign, int64_
     (void)budget_told(budget, batch->lead, sign, now_ms);
 }
 
+void pending_batch_recount(struct pending_task *task)
+{
+    struct budget *budget = &task->account->budget;
+    struct pending_batch *batch = task->batch;
+    if (batch && batch->renewals == budget->renewals)
+        return;
+    budget_recount(budget, batch ? batch->use : task->use);
+    if (batch)
+        batch->renewals = budget->renewals;
+}
+
+static void pending_batch_settle(struct budget *budget, enum budget_use use, bool left,
+                                 bool fetched, int64_t now_ms)
+{
+    if (fetched)
+        budget_settle(budget, use, left, now_ms);
+    else
+        budget_settle_unfetched(budget, use, left, now_ms);
+}
+
 void pending_batch_leave(struct pending_task *task, bool left, int64_t now_ms)
 {
     struct budget *budget = &task->account->budget;
     struct pending_batch *batch = task->batch;
     task->batch = NULL;
     if (!batch) {
-        budget_settle(budget, task->use, left, now_ms);
+        pending_batch_settle(budget, task->use, left, !task->unfetched, now_ms);
         return;
     }
     batch->left = batch->left || left;
+    batch->fetched = batch->fetched || (left && !task->unfetched);
     if (--batch->open > 0)
         return;
-    budget_settle(budget, batch->use, batch->left, now_ms);
+    pending_batch_settle(budget, batch->use, batch->left, batch->fetched, now_ms);
     free(batch);
 }

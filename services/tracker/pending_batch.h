@@ -14,9 +14,11 @@
 struct pending_batch {
     uint64_t lead; /* the lease that the budget was debited for */
     enum budget_use use;
-    unsigned open; /* leases that are not over */
-    bool left;     /* of one of them the request left */
-    bool told;     /* the budget knows what the provider said */
+    unsigned open;     /* leases that are not over */
+    bool left;         /* of one of them the request left */
+    bool fetched;      /* and perhaps one of them fetched its result, as one that is alone may */
+    unsigned renewals; /* of the budget, when it was debited */
+    bool told;         /* the budget knows what the provider said */
 };
 
 /* The task was leased, and the budget debited for it: others may join, if the profile lets it. */
@@ -31,6 +33,9 @@ void pending_batch_join(struct pending_task *lead, struct pending_task *task);
 /* What the outcome of the task's lease says of the provider. A request counts once, whatever it
  * asked for; its trouble too. */
 void pending_batch_told(struct pending_task *task, enum budget_sign sign, int64_t now_ms);
+
+/* The budget of a leased task was renewed: its debit is counted again, a request's once. */
+void pending_batch_recount(struct pending_task *task);
 
 /* The task's lease is over: the debit is settled with the last one. */
 void pending_batch_leave(struct pending_task *task, bool left, int64_t now_ms);

@@ -27,6 +27,7 @@ static void pending_lease_task(pending_t *self, struct pending_task *task, uint6
     pending_phase_set(self, task, PENDING_LEASED);
     task->lease = lease;
     task->poller = poller;
+    task->unfetched = false;
     task->polled_at_ms = now_ms;
     task->account->leased++;
     pending_due_at(self, task, now_ms + pending_lease_ms(self, task->account->profile));

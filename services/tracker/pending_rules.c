@@ -92,11 +92,11 @@ bool pending_may_expire(const struct pending_task *task, int64_t grace_ms, int64
 struct pending_task *pending_next(const struct pending_account *account, int64_t now_ms)
 {
     /* Submissions and polls in turn; of the polls those that were asked for first. */
-    static const enum budget_use orders[][BUDGET_USES] = {
+    static const enum budget_use orders[][BUDGET_QUEUES] = {
         {BUDGET_SUBMIT, BUDGET_HINTED, BUDGET_ORDINARY},
         {BUDGET_HINTED, BUDGET_ORDINARY, BUDGET_SUBMIT}};
     const enum budget_use *order = orders[account->submitted];
-    for (unsigned i = 0; i < BUDGET_USES; i++)
+    for (unsigned i = 0; i < BUDGET_QUEUES; i++)
         if (account->queue[order[i]].first &&
             budget_when(&account->budget, order[i], now_ms) <= now_ms)
             return account->queue[order[i]].first;
@@ -106,7 +106,7 @@ struct pending_task *pending_next(const struct pending_account *account, int64_t
 int64_t pending_oldest_due(const struct pending_account *account)
 {
     int64_t oldest_ms = -1;
-    for (unsigned use = 0; use < BUDGET_USES; use++) {
+    for (unsigned use = 0; use < BUDGET_QUEUES; use++) {
         const struct pending_task *first = account->queue[use].first;
         if (first && (oldest_ms < 0 || first->queued_at_ms < oldest_ms))
             oldest_ms = first->queued_at_ms;

@@ -35,7 +35,7 @@ struct pending_account {
     uint64_t late;           /* tasks that were said to be (PENDING_LATE) */
     bool seen;               /* it has had a task in this run */
     bool submitted;          /* the last lease was a submission's */
-    struct pending_queue queue[BUDGET_USES];
+    struct pending_queue queue[BUDGET_QUEUES];
 };
 
 /* Readable by the tracker's other parts. */
@@ -62,6 +62,7 @@ struct pending_task {
     int64_t polled_at_ms;             /* the last lease */
     int64_t ordinary_at_ms;           /* when it is due without its hint */
     bool hinted;                      /* the poll that is queued or leased was asked for */
+    bool unfetched;                   /* the lease's outcome is here: nothing was fetched */
     bool pushes;                      /* its end is told to its caller (pushes.h) */
     bool placed;                      /* the provider said where it is polled */
     bool deadline_polled;             /* a poll was answered after give_up_at */

@@ -3,8 +3,10 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
+#include "services/tracker/calls.h"
 #include "services/tracker/jwks.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/pending_batch.h"
 #include "services/tracker/pending_inside.h"
 #include "services/tracker/pending_rules.h"
 
@@ -35,7 +37,7 @@ static void renew_task(struct tracker *self, struct pending_task *task, int64_t 
 {
     struct pending_account *account = task->account;
     if (task->phase == PENDING_LEASED)
-        budget_recount(&account->budget, task->use);
+        pending_batch_recount(task);
     if (task->phase == PENDING_IDLE && !task->submit && task->due.key == task->give_up_at_ms &&
         now_ms < task->give_up_at_ms && pending_can_poll(task) &&
         task->requests < account->profile->schedule.max_requests)
@@ -57,4 +59,5 @@ void renew_profiles(struct tracker *self, const ald_profiles_t *fresh)
     for (struct pending_task *task = pending_oldest(self->pending); task; task = task->younger)
         renew_task(self, task, now_ms);
     jwks_renew(self->jwks);
+    calls_recount(self->calls);
 }

@@ -443,7 +443,7 @@ def test_rules_ask_twice_for_a_result(place):
     place.start()
     outcome = place.tracker.one_outcome("9", provider="ruled")
     assert outcome["then"] == "done" and outcome["result"] == b'{"cost":0.00085000,"text":"a"}'
-    assert outcome["result_json"]
+    assert outcome["result_json"] and outcome["left"] and outcome["fetched"]
     (first, headers, body), (second, more, nothing) = place.provider.jobs
     assert first == "POST /v1/status HTTP/1.1" and second == "GET /v1/result/9 HTTP/1.1"
     assert body == b'{"id":"9","deep":{"number":9}}' and nothing == b""
@@ -455,6 +455,7 @@ def test_rules_do_not_follow_a_result_to_another_host(place):
     place.start()
     outcome = place.tracker.one_outcome("8", provider="ruled")
     assert outcome["then"] == "fetch" and len(place.provider.jobs) == 1
+    assert outcome["left"] and not outcome.get("fetched")
 
 
 def test_a_lease_says_where_and_with_what(place):

@@ -84,7 +84,7 @@ MESSAGES = [
             ("at_ms", WHEN, REQUIRED), ("poll_url", b"https://h.example/op/78"),
             ("result_url", b"https://h.example/result/78"), ("attempt", 2), ("provider_id", "77"),
             ("detail", "The queue is full."), ("call", True), ("alone", True), ("push", True),
-            ("jwks", True)),
+            ("jwks", True), ("fetched", True)),
     message("submit", ("lease", 4097, REQUIRED), ("task", TASK, REQUIRED), ("attempt", 2, REQUIRED),
             ("provider", "sandbox", REQUIRED), ("lease_ms", 30000, REQUIRED),
             ("callback_url", "https://cb.example/cb/sandbox/" + "A" * 34),

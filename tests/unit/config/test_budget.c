@@ -91,6 +91,24 @@ static void test_formulas(void **state)
     }
 }
 
+/* What is not said, and what is wide enough for a poll with the fetch of its result. */
+static void test_fetches(void **state)
+{
+    (void)state;
+    struct read read;
+    read_text(&read, "fetch: {request: {}}\n"
+                     "budgets:\n"
+                     "  - { name: a, requests: 3, per: 1s }\n"
+                     "  - { name: b, requests: 2, per: 1s, hint_share: 0% }\n"
+                     "  - { name: c, requests: 1, per: 1s, counts: [poll] }\n"
+                     "  - { name: d, min_gap: 1s }\n");
+    assert_string_equal(ald_errors_text(&read.errors), "");
+    for (unsigned i = 0; i < read.budgets.count; i++)
+        assert_int_equal(read.budgets.list[i].counts,
+                         i == 2 ? ALD_COUNTS_POLL : ALD_COUNTS_POLL | ALD_COUNTS_FETCH);
+    read_free(&read);
+}
+
 /* All at once, each where it was written. */
 static void test_errors(void **state)
 {
@@ -132,6 +150,10 @@ static void test_more_errors(void **state)
         {"budgets: [{name: a, requests: 5, per: 1s, scope: task}]", "no per"},
         {"budgets: [{name: a, requests: 5, per: 1s, counts: [poll, lunch]}]", "not lunch"},
         {"budgets: [{name: a, requests: 5, per: 1s, scope: planet}]", "scope"},
+        {"fetch: {request: {}}\nbudgets: [{name: a, requests: 1, per: 1s, hint_share: 0%}]",
+         "p.yaml:2:11: a counts a poll and the fetch of its result"},
+        {"fetch: {request: {}}\nbudgets: [{name: a, requests: 2, per: 1s}]", "room for two"},
+        {"fetch: {request: {}}\nbudgets: [{name: a, formula: \"R <= 1*C + 0\"}]", "room for two"},
     };
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
         struct read read;
@@ -164,9 +186,9 @@ static void test_print(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example), cmocka_unit_test(test_formulas),
-        cmocka_unit_test(test_errors),  cmocka_unit_test(test_more_errors),
-        cmocka_unit_test(test_print),
+        cmocka_unit_test(test_example),     cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_fetches),     cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_more_errors), cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include "services/tracker/feed.h"
 #include "services/tracker/jobs.h"
 #include "services/tracker/keep.h"
+#include "services/tracker/keep_budgets.h"
 #include "services/tracker/outbox.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/vault_letters.h"
@@ -206,6 +207,7 @@ void stage_tick(struct stage *self)
     stage_begin(self);
     act_due(&self->tracker, 100);
     act_parked_due(&self->tracker, 100);
+    keep_budgets(&self->tracker);
     stage_commit(self);
 }
 

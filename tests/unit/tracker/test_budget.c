@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/base/guard.h"
+#include "common/config/ruled.h"
 
 enum { EVERY = 5000, MOST = 60000 };
 
@@ -351,6 +352,112 @@ static void test_renew(void **state)
     budget_free(&budget);
 }
 
+/* Each kind of request counts in the budgets that name it, and in no other. */
+static void test_kinds(void **state)
+{
+    (void)state;
+    static const unsigned bits[] = {ALD_COUNTS_POLL,  ALD_COUNTS_POLL,    ALD_COUNTS_SUBMIT,
+                                    ALD_COUNTS_FETCH, ALD_COUNTS_BALANCE, ALD_COUNTS_REPORT};
+    for (unsigned use = BUDGET_ORDINARY; use <= BUDGET_REPORT; use++) {
+        for (unsigned k = 1; k < ALD_COUNT(bits); k++) {
+            struct ald_profile profile =
+                with((struct ald_budget){.requests = 1, .per_ms = 1000, .hint_share = 10});
+            profile.budgets.list[0].counts = bits[k];
+            struct budget budget;
+            budget_init(&budget, &profile);
+            assert_true(go(&budget, use, 0));
+            bool counted = budget_used(&budget, 0, BUDGET_ORDINARY, 0) == 1;
+            assert_int_equal(counted, bits[use] == bits[k]);
+            assert_int_equal(may(&budget, use, 0), !counted);
+            budget_settle(&budget, use, true, 0);
+            assert_int_equal(budget_used(&budget, 0, BUDGET_ORDINARY, 0), counted);
+            budget_free(&budget);
+        }
+    }
+}
+
+static struct ald_ruled fetching;
+
+static struct ald_profile fetches(struct ald_budget rule)
+{
+    struct ald_profile profile = with(rule);
+    fetching.stage[ALD_STAGE_FETCH].request.there = true;
+    profile.budgets.list[0].counts = ALD_COUNTS_POLL | ALD_COUNTS_FETCH;
+    profile.ruled = &fetching;
+    return profile;
+}
+
+/* A poll and the fetch of its result go out in one lease: there is room for both, or it waits. */
+static void test_a_fetch_is_a_second_request(void **state)
+{
+    (void)state;
+    struct ald_profile profile = fetches((struct ald_budget){.requests = 7, .per_ms = 1000});
+    struct budget budget;
+    budget_init(&budget, &profile);
+    for (int64_t at_ms = 0; at_ms < 300; at_ms += 100) {
+        assert_true(go(&budget, BUDGET_ORDINARY, at_ms));
+        assert_int_equal(budget_used(&budget, 0, BUDGET_ORDINARY, at_ms), 2 + at_ms / 50);
+        budget_settle(&budget, BUDGET_ORDINARY, true, at_ms);
+    }
+    assert_false(may(&budget, BUDGET_ORDINARY, 300)); /* one is left, and two may be needed */
+    assert_int_equal(budget_when(&budget, BUDGET_ORDINARY, 300), 1000);
+    assert_true(go(&budget, BUDGET_ORDINARY, 1000));
+    budget_settle_unfetched(&budget, BUDGET_ORDINARY, true, 1000);
+    assert_int_equal(budget_used(&budget, 0, BUDGET_ORDINARY, 1000), 5);
+    assert_true(go(&budget, BUDGET_ORDINARY, 1000));
+    budget_settle(&budget, BUDGET_ORDINARY, false, 1000); /* it never left */
+    assert_int_equal(budget_used(&budget, 0, BUDGET_ORDINARY, 1000), 5);
+    budget_free(&budget);
+
+    profile.budgets.list[0].counts = ALD_COUNTS_POLL;
+    budget_init(&budget, &profile);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 0), 7);
+    budget_free(&budget);
+    profile.budgets.list[0].counts = ALD_COUNTS_FETCH;
+    budget_init(&budget, &profile);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 0), 7);
+    budget_free(&budget);
+}
+
+/* What is fetched is no stranger's doing: it goes beside the share for hints. */
+static void test_a_fetch_beside_hints(void **state)
+{
+    (void)state;
+    const struct ald_profile profile =
+        fetches((struct ald_budget){.requests = 10, .per_ms = 1000, .hint_share = 30});
+    struct budget budget;
+    budget_init(&budget, &profile);
+    assert_int_equal(burst(&budget, BUDGET_HINTED, 0), 3);
+    assert_int_equal(budget_used(&budget, 0, BUDGET_HINTED, 0), 3);
+    assert_int_equal(budget_used(&budget, 0, BUDGET_ORDINARY, 0), 3);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 0), 2);
+    budget_free(&budget);
+}
+
+/* The formula's R is what the provider has seen; the gap runs from the fetch, which went later. */
+static void test_a_fetch_in_formula_and_gap(void **state)
+{
+    (void)state;
+    const struct ald_profile formula =
+        fetches((struct ald_budget){.formula = true, .each = 4, .base = 3});
+    const struct ald_profile gap = fetches((struct ald_budget){.min_gap_ms = 100});
+    struct budget budget;
+    budget_init(&budget, &formula);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 0), 1);
+    budget_given(&budget);
+    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 0), 2);
+    assert_int_equal(budget_used(&budget, 0, BUDGET_ORDINARY, 0), 6);
+    budget_free(&budget);
+    budget_init(&budget, &gap);
+    assert_true(go(&budget, BUDGET_ORDINARY, 0));
+    budget_settle(&budget, BUDGET_ORDINARY, true, 50);
+    assert_int_equal(budget_when(&budget, BUDGET_ORDINARY, 50), 150);
+    assert_true(go(&budget, BUDGET_ORDINARY, 150));
+    budget_settle_unfetched(&budget, BUDGET_ORDINARY, true, 200);
+    assert_int_equal(budget_when(&budget, BUDGET_ORDINARY, 200), 250);
+    budget_free(&budget);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +473,10 @@ int main(void)
         cmocka_unit_test(test_restart_formula),
         cmocka_unit_test(test_clean_stop),
         cmocka_unit_test(test_renew),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_a_fetch_is_a_second_request),
+        cmocka_unit_test(test_a_fetch_beside_hints),
+        cmocka_unit_test(test_a_fetch_in_formula_and_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

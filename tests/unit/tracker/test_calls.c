@@ -184,6 +184,41 @@ static void test_reports(void **state)
     calls_destroy(&stage->tracker.calls);
 }
 
+#define COUNTED                                                                                    \
+    "two: {family: inphp, secrets: {key: {env: ALD_TEST_KEY}}, poll: {request: {url: "             \
+    "\"https://h.example/res.php\"}}, budgets: ["                                                  \
+    "{name: b, requests: 1, per: 1h, counts: [balance]}, "                                         \
+    "{name: r, requests: 1, per: 1h, counts: [report]}, "                                          \
+    "{name: p, requests: 1, per: 1h, counts: [poll]}]}\n"
+
+/* What a client asks counts in the budgets that say so, and in no other. */
+static void test_budgets_tell_them_apart(void **state)
+{
+    struct stage *stage = *state;
+    const struct msg_outcome good = {
+        .then = "unknown", .answered = true, .http = 200, .result = ald_span_str("1")};
+    stage_restart(stage, COUNTED);
+    begin(stage);
+    uint64_t task = stage_register(stage, "two", "77");
+    const struct budget *budget =
+        &pending_account(stage->tracker.pending, ald_profiles_find(stage->profiles, "two"))->budget;
+    static const struct {
+        bool report;
+        int64_t used[3];
+    } steps[] = {{false, {1, 0, 0}}, {true, {1, 1, 0}}};
+    for (size_t i = 0; i < ALD_COUNT(steps); i++) {
+        uint64_t about = steps[i].report ? task : 0;
+        assert_string_equal(ask(stage, about, steps[i].report ? "reportgood" : ""), "");
+        assert_true(lease(stage));
+        assert_string_equal(tell(stage, &good), "progress");
+        assert_string_equal(ask(stage, about, steps[i].report ? "reportbad" : ""), "");
+        assert_false(lease(stage)); /* one an hour */
+        for (unsigned k = 0; k < 3; k++)
+            assert_int_equal(budget_used(budget, k, BUDGET_ORDINARY, 0), steps[i].used[k]);
+    }
+    calls_destroy(&stage->tracker.calls);
+}
+
 static void test_bounds(void **state)
 {
     struct stage *stage = *state;
@@ -205,6 +240,7 @@ int main(void)
                                        ON_STAGE(test_unanswered_is_told_at_once),
                                        ON_STAGE(test_a_ban_holds_the_account),
                                        ON_STAGE(test_reports),
+                                       ON_STAGE(test_budgets_tell_them_apart),
                                        ON_STAGE(test_bounds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

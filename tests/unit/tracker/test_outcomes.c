@@ -270,6 +270,54 @@ static void test_hinted_polls(void **state)
     assert_int_equal(open->requests, 1); /* nobody asked for this one */
 }
 
+static const char FETCHING[] =
+    "two: {secrets: {key: {env: ALD_TEST_KEY}}, codes: {_default: {class: unknown}}, "
+    "poll: {request: {method: GET, url: \"https://h.example/s\"}, schedule: {every: 5s, jitter: "
+    "0%}, "
+    "rules: [{when: [{http: 2xx}], then: fetch}]}, fetch: {request: {method: GET, url: "
+    "\"https://h.example/r\"}, rules: []}, callback: none, "
+    "budgets: [{name: all, requests: 10, per: 1h, hint_share: 0%}]}\n";
+
+/* Rule 15: the fetch of a result is debited with its poll, and given back when there was none. */
+static void test_rule_15_a_fetch_counts(void **state)
+{
+    struct stage *stage = *state;
+    static const struct {
+        const char *name;
+        struct msg_outcome outcome;
+        int64_t used;
+    } cases[] = {
+        {"not ready", {ANSWERED, .then = "pending"}, 1},
+        {"never left", {.then = "ignore"}, 0},
+        {"fetched", {ANSWERED, .fetched = true, .then = "done"}, 2},
+        {"ended by the poll", {ANSWERED, .then = "failed"}, 1},
+        {"fetched in vain", {.left = true, .fetched = true, .then = "unknown"}, 2},
+    };
+    int64_t used = 0;
+    stage_restart(stage, FETCHING);
+    const struct ald_profile *profile = ald_profiles_find(stage->profiles, "two");
+    struct pending_account *account = pending_account(stage->tracker.pending, profile);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        uint64_t task = stage_register(stage, "two", cases[i].name);
+        stage_pass(STALE_MS);
+        stage_tick(stage);
+        print_message("%s\n", cases[i].name);
+        assert_int_equal(stage_poll(stage, &cases[i].outcome), task);
+        used += cases[i].used;
+        assert_int_equal(budget_used(&account->budget, 0, BUDGET_ORDINARY, 0), used);
+        if (strcmp(stage_state(stage, task), "open") == 0)
+            stage_cancel(stage, task);
+    }
+    uint64_t task = stage_register(stage, "two", "lost");
+    stage_pass(STALE_MS);
+    stage_tick(stage);
+    const int64_t now_ms = tracker_now(&stage->tracker).run_ms;
+    assert_non_null(pending_lease(stage->tracker.pending, 7, 99, now_ms));
+    pending_poller_gone(stage->tracker.pending, 7, now_ms); /* nobody knows: both count */
+    assert_int_equal(budget_used(&account->budget, 0, BUDGET_ORDINARY, now_ms), used + 2);
+    stage_cancel(stage, task);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +332,7 @@ int main(void)
         ON_STAGE(test_a_block),
         ON_STAGE(test_a_wrong_key),
         ON_STAGE(test_hinted_polls),
+        ON_STAGE(test_rule_15_a_fetch_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
