@@ -114,6 +114,15 @@ static bool submit_attach(struct tracker *self, struct pending_task *task, const
     return true;
 }
 
+/* The provider says when to ask first, and the profile lets it (first_after: retry-after). */
+static void submit_first_poll(struct tracker *self, struct pending_task *task, int64_t wait_ms)
+{
+    if (wait_ms <= 0)
+        return;
+    pending_submit_told(self->pending, task, wait_ms, tracker_now(self).run_ms);
+    vault_submit_stale(&self->vault, task->id, task->stale_at_ms - task->made_ms);
+}
+
 static const char *submit_taken(struct tracker *self, struct pending_task *task,
                                 const struct ald_verdict *verdict,
                                 const struct msg_outcome *outcome)
@@ -124,6 +133,7 @@ static const char *submit_taken(struct tracker *self, struct pending_task *task,
         return "progress";
     }
     way_submitted(self, task, outcome->poll_url, outcome->result_url);
+    submit_first_poll(self, task, verdict->wait_ms);
     act_unpark(self, id); /* its callback may have been faster than the answer */
     return pending_find(self->pending, id) ? "progress" : "applied";
 }

@@ -128,6 +128,15 @@ void pending_submit_settled(pending_t *self, struct pending_task *task, int64_t 
     pending_idle_until(self, task, task->stale_at_ms > now_ms ? task->stale_at_ms : now_ms, now_ms);
 }
 
+void pending_submit_told(pending_t *self, struct pending_task *task, int64_t wait_ms,
+                         int64_t now_ms)
+{
+    const int64_t most_ms = task->give_up_at_ms > now_ms ? task->give_up_at_ms - now_ms : 0;
+    task->stale_at_ms = now_ms + (wait_ms < most_ms ? wait_ms : most_ms);
+    if (task->phase == PENDING_IDLE)
+        pending_idle_until(self, task, task->stale_at_ms, now_ms);
+}
+
 enum pending_due_kind pending_submit_due(pending_t *self, struct pending_task *task, int64_t now_ms,
                                          struct pending_task **out)
 {

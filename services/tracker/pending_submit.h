@@ -40,6 +40,11 @@ void pending_submit_unsure(pending_t *self, struct pending_task *task, const cha
 /* The provider has it: an ordinary task from now on. */
 void pending_submit_settled(pending_t *self, struct pending_task *task, int64_t now_ms);
 
+/* It has just been settled, and the provider said how long to wait before it is asked: then it is
+ * polled first, but not after its deadline. */
+void pending_submit_told(pending_t *self, struct pending_task *task, int64_t wait_ms,
+                         int64_t now_ms);
+
 /* Of an open task; one that is being polled is pending. */
 enum ald_state pending_state(const struct pending_task *task);
 

@@ -50,6 +50,16 @@ void vault_submit_begin(struct vault *self, uint64_t task, int64_t now_ms)
     vault_run(self, stmt);
 }
 
+void vault_submit_stale(struct vault *self, uint64_t task, int64_t stale_after_ms)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "UPDATE tasks SET stale_after_ms = ?2 WHERE id = ?1");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, stale_after_ms);
+    vault_run(self, stmt);
+}
+
 void vault_submit_settle(struct vault *self, uint64_t task)
 {
     ald_stmt_t *stmt =

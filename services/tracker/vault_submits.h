@@ -29,6 +29,9 @@ void vault_submit_put(struct vault *self, uint64_t task, const struct submission
 /* It was started: the task's time, in service time, begins anew. */
 void vault_submit_begin(struct vault *self, uint64_t task, int64_t now_ms);
 
+/* When the task is polled first, after its start. */
+void vault_submit_stale(struct vault *self, uint64_t task, int64_t stale_after_ms);
+
 /* It is over, one way or the other: the parameters are forgotten. */
 void vault_submit_settle(struct vault *self, uint64_t task);
 

@@ -205,6 +205,37 @@ static void test_an_older_copy_submits_nothing(void **state)
     (void)under_way(stage);
 }
 
+/* The answer that took it says when to ask: sooner or later than the profile would, but not after
+ * the task's deadline. It is still known after a kill. */
+static void test_the_first_poll_is_when_the_provider_says(void **state)
+{
+    struct stage *stage = *state;
+    static const struct {
+        const char *name;
+        int64_t wait_ms, want_ms;
+    } cases[] = {{"nothing", 0, 45000},
+                 {"later", 90000, 90000},
+                 {"sooner", 3000, 3000},
+                 {"past the deadline", DAY, GIVE_UP}};
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        for (unsigned killed = 0; killed < 2; killed++) {
+            struct msg_outcome taken = accepted;
+            taken.wait_ms = cases[i].wait_ms;
+            print_message("%s\n", cases[i].name);
+            uint64_t task = under_way(stage);
+            assert_string_equal(report(stage, task, 1, leases, &taken), "progress");
+            stage_stop(stage); /* so that service time goes on */
+            if (killed)
+                stage_restart(stage, NULL);
+            stage_pass(cases[i].want_ms - 1);
+            assert_int_equal(hand_out(stage), 0);
+            stage_pass(1);
+            assert_int_equal(hand_out(stage), task);
+            stage_cancel(stage, task);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +247,7 @@ int main(void)
         IN_SHOP(test_rule_10_a_callback_that_names_the_id),
         IN_SHOP(test_early_callbacks),
         IN_SHOP(test_an_older_copy_submits_nothing),
+        IN_SHOP(test_the_first_poll_is_when_the_provider_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
