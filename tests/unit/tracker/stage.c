@@ -19,6 +19,7 @@
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/outbox.h"
 #include "services/tracker/pending_figures.h"
+#include "services/tracker/renew.h"
 #include "services/tracker/vault_letters.h"
 #include "tests/unit/config/profile_of.h"
 
@@ -182,6 +183,19 @@ void stage_restart(struct stage *self, const char *yaml)
     if (yaml)
         stage_profiles(self, yaml);
     stage_open(self);
+}
+
+void stage_renew(struct stage *self, const char *yaml)
+{
+    struct ald_errors errors;
+    ald_profiles_t *fresh = profiles_of(yaml, ALD_SECRETS_POLL, &errors);
+    if (!fresh)
+        fail_msg("%s", ald_errors_text(&errors));
+    ald_errors_free(&errors);
+    ald_profiles_keep(fresh, self->profiles);
+    renew_profiles(&self->tracker, fresh);
+    ald_profiles_destroy(&self->profiles);
+    self->profiles = fresh;
 }
 
 static void stage_begin(struct stage *self)

@@ -25,6 +25,8 @@ int stage_setup(void **state);
 int stage_teardown(void **state);
 /* kill -9 and a new start; with other profiles if yaml is not NULL. */
 void stage_restart(struct stage *self, const char *yaml);
+/* SIGHUP: these profiles are the settings' now. */
+void stage_renew(struct stage *self, const char *yaml);
 /* What a clean stop writes; the tracker goes on after it. */
 void stage_stop(struct stage *self);
 void stage_pass(int64_t ms);

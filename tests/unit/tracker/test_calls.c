@@ -210,6 +210,8 @@ static void test_budgets_tell_them_apart(void **state)
         uint64_t about = steps[i].report ? task : 0;
         assert_string_equal(ask(stage, about, steps[i].report ? "reportgood" : ""), "");
         assert_true(lease(stage));
+        stage_renew(stage, COUNTED); /* it is under way still */
+        assert_int_equal(budget_used(budget, steps[i].report, BUDGET_ORDINARY, 0), 1);
         assert_string_equal(tell(stage, &good), "progress");
         assert_string_equal(ask(stage, about, steps[i].report ? "reportbad" : ""), "");
         assert_false(lease(stage)); /* one an hour */

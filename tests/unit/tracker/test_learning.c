@@ -1,7 +1,5 @@
 /* What is learned of how long callbacks take, over a real store: from which of them, and when it
  * is still known. */
-#include "services/tracker/renew.h"
-#include "tests/unit/config/profile_of.h"
 #include "tests/unit/tracker/shop.h"
 
 enum { STALE_MS = 45000, TOOK_MS = 8000, BOUND_MS = 8192 };
@@ -166,14 +164,7 @@ static void test_it_outlives_a_reload(void **state)
     call(stage, "two", task, "id=1&code=A");
     assert_int_equal(learned(stage, "two")->total, 1);
     for (size_t i = 0; i < ALD_COUNT(sets); i++) {
-        struct ald_errors errors;
-        ald_profiles_t *fresh = profiles_of(sets[i], ALD_SECRETS_POLL, &errors);
-        assert_non_null(fresh);
-        ald_errors_free(&errors);
-        ald_profiles_keep(fresh, stage->profiles);
-        renew_profiles(&stage->tracker, fresh);
-        ald_profiles_destroy(&stage->profiles);
-        stage->profiles = fresh;
+        stage_renew(stage, sets[i]);
         assert_int_equal(learned(stage, "two")->total, 1);
         assert_int_equal(stale_share_ms(learned(stage, "two"), 95), BOUND_MS);
     }

@@ -259,6 +259,28 @@ static void test_without_batches(void **state)
     pending_destroy(&pending);
 }
 
+/* The profile is read anew while a request is under way: it is one request still. */
+static void test_a_renewed_budget(void **state)
+{
+    (void)state;
+    const struct ald_profile profile = sparing();
+    pending_t *pending = with_tasks(&profile, BATCH);
+    struct budget *budget = budget_of(pending, &profile);
+    struct pending_task *task[BATCH + 1];
+    assert_int_equal(lease_all(pending, 100, STALE, task), BATCH);
+    for (unsigned times = 0; times < 2; times++) {
+        (void)budget_renew(budget, &profile);
+        for (size_t i = 0; i < BATCH; i++)
+            pending_batch_recount(task[i]);
+        assert_int_equal(budget_used(budget, 0, BUDGET_ORDINARY, STALE), 1);
+    }
+    for (size_t i = 0; i < BATCH; i++)
+        polled(pending, task[i], not_ready, STALE + 10);
+    assert_int_equal(budget_used(budget, 0, BUDGET_ORDINARY, STALE + 10), 1);
+    assert_int_equal(budget_used(budget, 0, BUDGET_ORDINARY, STALE + 10 + PER), 0);
+    pending_destroy(&pending);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_alone),
         cmocka_unit_test(test_ids_that_hold_what_joins_them),
         cmocka_unit_test(test_without_batches),
+        cmocka_unit_test(test_a_renewed_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
