@@ -203,6 +203,7 @@ static const struct ald_field outcome_fields[] = {
     BOOL(msg_outcome, push, OPTIONAL),
     BOOL(msg_outcome, jwks, OPTIONAL),
     BOOL(msg_outcome, fetched, OPTIONAL),
+    BOOL(msg_outcome, resubmit, OPTIONAL),
 };
 const struct ald_schema MSG_OUTCOME = SCHEMA("outcome", 1, msg_outcome, outcome_fields);
 

@@ -135,6 +135,8 @@ static const struct ald_field task_view_fields[] = {
     U64(msg_task_view, polls, OPTIONAL),
     TEXT(msg_task_view, token, OPTIONAL),
     TEXT(msg_task_view, position, OPTIONAL),
+    U64(msg_task_view, attempts, OPTIONAL),
+    U64(msg_task_view, resubmits, OPTIONAL),
 };
 const struct ald_schema MSG_TASK_VIEW = SCHEMA("task", 1, msg_task_view, task_view_fields);
 

@@ -95,12 +95,13 @@ struct msg_outcome {
     uint64_t attempt;                      /* of a submission; 0 = a poll */
     char provider_id[ALD_PROVIDER_ID_MAX]; /* with then accepted or done_at_submit */
     char detail[ALD_TEXT_MAX];             /* what the provider says beside the code */
-    bool call;    /* of a call: result is the provider's answer as it came */
-    bool alone;   /* asked for with others, it could not be told from them: ask for it alone */
-    bool push;    /* of a pingback */
-    bool jwks;    /* of public keys: result is what came from poll_url */
-    bool fetched; /* the poll was answered, and this is of a second request, for its result, which
-                   * may have reached the provider */
+    bool call;     /* of a call: result is the provider's answer as it came */
+    bool alone;    /* asked for with others, it could not be told from them: ask for it alone */
+    bool push;     /* of a pingback */
+    bool jwks;     /* of public keys: result is what came from poll_url */
+    bool fetched;  /* the poll was answered, and this is of a second request, for its result, which
+                    * may have reached the provider */
+    bool resubmit; /* with class failed: a new submission may succeed */
 };
 
 extern const struct ald_schema MSG_READY;   /* ready */

@@ -145,6 +145,8 @@ struct msg_task_view {
     uint64_t polls;
     char token[64]; /* callback token; "" when the task has ended */
     char position[ALD_POSITION_MAX];
+    uint64_t attempts;  /* submissions that were begun */
+    uint64_t resubmits; /* how often it was decided to submit it again */
 };
 
 /* A line of a task's timeline. */

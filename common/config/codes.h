@@ -20,8 +20,9 @@ struct ald_code {
     int64_t grace_ms;
     bool retry_after; /* the provider says how long, else wait_ms */
     bool block;
-    bool resubmit; /* a new submission may succeed */
-    bool alert;    /* somebody should look at it */
+    bool
+        resubmit; /* class failed: a new submission may succeed; if the profile's recover lets it */
+    bool alert;   /* somebody should look at it */
 };
 
 /* A name by which a row is found. */

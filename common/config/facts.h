@@ -62,6 +62,7 @@ struct ald_verdict {
     enum ald_class cls; /* with ALD_THEN_CODE, else NONE */
     enum ald_scope scope;
     bool block;       /* the scope waits for wait_ms, not the task alone */
+    bool resubmit;    /* with class FAILED: a new submission may succeed */
     int64_t wait_ms;  /* 0 = the schedule's */
     int64_t grace_ms; /* lost counts only this long after the task was made */
     char id[129];     /* "" = none */

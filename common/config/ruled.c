@@ -115,6 +115,7 @@ static void ruled_take_row(struct ruled *self, const struct ald_code *row, enum 
     out->code_row = row->name;
     out->scope = row->scope;
     out->block = row->block;
+    out->resubmit = row->resubmit && out->cls == ALD_CLASS_FAILED;
     out->grace_ms = row->grace_ms;
     out->wait_ms = row->retry_after ? ald_retry_after_ms(self->facts, row->wait_ms) : row->wait_ms;
 }
@@ -138,7 +139,7 @@ static void ruled_callback_code(struct ruled *self)
         return;
     out->cls = ALD_CLASS_NONE;
     out->scope = ALD_SCOPE_TASK;
-    out->block = false;
+    out->block = out->resubmit = false;
     out->wait_ms = 0;
     out->then = ALD_THEN_HINT;
 }

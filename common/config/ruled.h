@@ -26,7 +26,7 @@ struct ald_ruled_stage {
     struct ald_request_form request;
 };
 
-enum { ALD_CALLBACK_HEADERS_MAX = 4 };
+enum { ALD_CALLBACK_HEADERS_MAX = 4, ALD_RESUBMITS_MAX = 10 };
 
 enum ald_callback_in {
     ALD_CALLBACK_NOWHERE,
@@ -53,8 +53,8 @@ struct ald_ruled {
     int64_t submit_within_ms;
     bool first_retry_after; /* the provider's Retry-After goes before the schedule */
     bool every_retry_after;
-    bool resubmit; /* what cannot be polled and is late: submit it again; else alert */
-    unsigned max_resubmits;
+    bool resubmit;          /* what cannot be polled and is late: submit it again; else alert */
+    unsigned max_resubmits; /* of a task in its life, for whatever cause */
 };
 
 /* Compile a whole profile. secrets (enum ald_secrets) says whose are resolved: those in requests,

@@ -213,13 +213,52 @@ static void ruled_load_callback(struct ruled_load *self)
                        "trust: token needs auth: {url_token: path}.");
 }
 
+/* Can what recover says be done at all? An old callback always can be told: it has the token of its
+ * task, or an id, and every id that a task has had names it. */
+static void ruled_load_resubmits(struct ruled_load *self, const struct ald_node *recover)
+{
+    const struct ald_ruled *out = self->out;
+    const struct ald_node *at =
+        ald_node_find(recover, out->resubmit ? "on_stale" : "max_resubmits");
+    bool coded = false;
+    for (unsigned i = 0; i < out->codes.count; i++)
+        coded =
+            coded || (out->codes.rows[i].resubmit && out->codes.rows[i].cls == ALD_CLASS_FAILED);
+    if (!out->resubmit && out->max_resubmits == 0)
+        return;
+    if (!out->stage[ALD_STAGE_SUBMIT].there)
+        ald_errors_add(self->load.errors, at,
+                       "Only what aldaba submits itself can be submitted again: resubmit needs "
+                       "submit.");
+    if (out->resubmit && out->stage[ALD_STAGE_POLL].there)
+        ald_errors_add(self->load.errors, at,
+                       "on_stale: resubmit is for a profile without poll: a late task of this one "
+                       "is asked for. For codes with resubmit: true max_resubmits is enough.");
+    if (out->resubmit && !out->stage[ALD_STAGE_CALLBACK].there)
+        ald_errors_add(self->load.errors, at,
+                       "on_stale: resubmit needs callback: else every task is late.");
+    if (out->resubmit && out->max_resubmits == 0)
+        ald_errors_add(self->load.errors, ald_node_find(recover, "max_resubmits"),
+                       "on_stale: resubmit and max_resubmits: 0 say opposite things.");
+    if (self->load.warnings != NULL && !out->resubmit && !coded)
+        ald_errors_add(self->load.warnings, at,
+                       "max_resubmits is used by on_stale: resubmit, and by codes of class failed "
+                       "with resubmit: true: there are none.");
+    if (self->load.warnings != NULL && out->resubmit)
+        ald_errors_add(
+            self->load.warnings, at,
+            "resubmit buys again, and needs tasks that were submitted through aldaba; of "
+            "others it is only said that they are late.");
+}
+
 static void ruled_load_recover(struct ruled_load *self)
 {
     static const char *const keys[] = {"on_stale", "max_resubmits", "needs", NULL};
     static const char *const words[] = {"alert", "resubmit", NULL};
     const struct ald_node *recover = ald_node_find(self->profile, "recover");
+    bool poll = self->out->stage[ALD_STAGE_POLL].there;
     if (recover == NULL) {
-        if (!self->out->stage[ALD_STAGE_POLL].there)
+        if (!poll)
             ald_errors_add(self->load.errors, self->profile,
                            "A profile without poll needs recover: {on_stale: alert|resubmit}.");
         return;
@@ -227,17 +266,14 @@ static void ruled_load_recover(struct ruled_load *self)
     if (!ald_load_keys(&self->load, recover, "recover", keys))
         return;
     const struct ald_node *stale = ald_node_find(recover, "on_stale");
-    if (stale == NULL)
+    if (stale == NULL && !poll)
         ald_errors_add(self->load.errors, recover, "recover needs on_stale: alert or resubmit.");
-    else
+    else if (stale != NULL)
         self->out->resubmit = ald_load_word(&self->load, stale, words) == 1;
-    if (self->out->resubmit && self->load.warnings != NULL)
-        ald_errors_add(
-            self->load.warnings, stale,
-            "resubmit needs tasks that were submitted through aldaba; of others it is only "
-            "said that they are late.");
-    self->out->max_resubmits = (unsigned)ald_load_int(
-        &self->load, ald_node_find(recover, "max_resubmits"), 0, 10, self->out->resubmit ? 1 : 0);
+    self->out->max_resubmits =
+        (unsigned)ald_load_int(&self->load, ald_node_find(recover, "max_resubmits"), 0,
+                               ALD_RESUBMITS_MAX, self->out->resubmit ? 1 : 0);
+    ruled_load_resubmits(self, recover);
 }
 
 static void ruled_load_fetch(struct ruled_load *self)

@@ -89,6 +89,7 @@ static void verdict_say(const struct ald_profile *profile, const struct ald_verd
     out->poll_url = ald_span_str(room->poll_url);
     out->result_url = ald_span_str(room->result_url);
     out->block = verdict->block;
+    out->resubmit = verdict->resubmit;
     out->wait_ms = verdict->wait_ms;
     out->grace_ms = verdict->grace_ms;
     out->result = verdict->result;

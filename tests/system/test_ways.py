@@ -153,7 +153,11 @@ def test_what_was_forgotten_is_lost(forgetful):
 
 
 def mute(on_stale):
-    return {"poll": "none", "recover": {"on_stale": on_stale},
+    """With `resubmit` it could submit; what its caller has submitted it can't submit again."""
+    submit = {"request": {"method": "POST", "url": "http://127.0.0.1:9/in.php"},
+              "rules": [{"when": [{"text_prefix": "OK|"}], "then": "accepted",
+                         "id": {"text_after": "OK|"}}]}
+    return {**({"submit": submit} if on_stale == "resubmit" else {}), "poll": "none", "recover": {"on_stale": on_stale},
             "codes": {"_default": {"class": "unknown"}},
             "callback": {"id": {"value": "id"}, "auth": {"url_token": "path"}, "trust": "token",
                          "stale_after": "1s",
