@@ -133,6 +133,8 @@ static void task_print(struct ctl *ctl, struct ald_json task)
     task_time(ctl, task, "polled from", "/stale_at_ms");
     task_time(ctl, task, "given up at", "/give_up_at_ms");
     task_line(ctl, task, "polls", "/polls");
+    task_line(ctl, task, "submitted", "/attempts");
+    task_line(ctl, task, "resubmitted", "/resubmits");
     task_line(ctl, task, "callback URL", "/callback_url");
     task_timeline(ctl, task);
 }

@@ -77,6 +77,10 @@ void view_task(struct json_out *out, const struct msg_task_view *task, const cha
     }
     if (whole)
         json_out_int(out, "polls", (int64_t)task->polls);
+    if (task->attempts > 0)
+        json_out_int(out, "attempts", (int64_t)task->attempts);
+    if (task->resubmits > 0)
+        json_out_int(out, "resubmits", (int64_t)task->resubmits);
     json_out_text(out, "position", task->position);
     view_callback_url(out, task, base);
 }

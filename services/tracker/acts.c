@@ -5,11 +5,14 @@
 #include "common/base/text.h"
 #include "common/config/profile_request.h"
 #include "common/config/value.h"
+#include "services/tracker/acts_resubmit.h"
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/pending_again.h"
 #include "services/tracker/vault_letters.h"
+#include "services/tracker/vault_resubmits.h"
 #include "services/tracker/vault_submits.h"
 
 /* Everything about one message on its way to a decision. */
@@ -61,6 +64,40 @@ static void act_find(struct tracker *self, struct act *act)
         act_find_ended(self, act, task);
 }
 
+/* Which of an ended task's ids the message means: contract of pending_own_id. */
+static const char *act_ended_id(struct tracker *self, const struct act *act)
+{
+    const char *id = act->verdict.id;
+    const char *has = act->end.provider_id;
+    uint64_t attempt = act->message->attempt;
+    if (id[0] == '\0' || has[0] == '\0' || strcmp(id, has) == 0)
+        return has;
+    if (vault_resubmit_followed(&self->vault, act->task, 0, id))
+        return id;
+    bool untold = attempt > 0 && vault_resubmit_followed(&self->vault, act->task, 0, has) &&
+                  !vault_resubmit_followed(&self->vault, act->task, attempt, "");
+    return untold ? "" : has;
+}
+
+/* What its other attempts have to do with it, where the task was or may be submitted again. */
+static void act_attempts(struct tracker *self, struct act *act, bool fails)
+{
+    struct arrival_facts *facts = &act->facts;
+    const char *id = act->verdict.id;
+    uint64_t attempt = act->message->attempt;
+    if (act->open) {
+        facts->task_provider_id = pending_own_id(act->open, attempt, id);
+        facts->followed = pending_followed(act->open, attempt, id);
+        facts->under_way = act->open->submit != NULL;
+        facts->again = fails && resubmit_may(self, act->open, RESUBMISSION_CODE, true);
+        return;
+    }
+    facts->task_provider_id = act_ended_id(self, act);
+    facts->followed = fails && facts->task == ARRIVAL_TASK_ENDED &&
+                      (id[0] == '\0' || strcmp(id, act->end.provider_id) != 0) &&
+                      vault_resubmit_followed(&self->vault, act->task, attempt, id);
+}
+
 static void act_judge(struct tracker *self, struct act *act)
 {
     const struct msg_callback *message = act->message;
@@ -91,7 +128,7 @@ static void act_decide(struct tracker *self, struct act *act, enum ald_proof pro
     act->facts.profile = act->profile;
     act->facts.verdict = &act->verdict;
     act->facts.digest = act->digest;
-    act->facts.task_provider_id = act->open ? act->open->provider_id : act->end.provider_id;
+    act_attempts(self, act, ends && state == ALD_STATE_FAILED);
     act->facts.ended_state = act->end.state;
     act->facts.ended_digest = act->end.digest;
     act->facts.replay = replay;
@@ -122,6 +159,8 @@ static void act_learn(struct tracker *self, const struct act *act)
 {
     if (!act->decision.told || (!act->open && act->end.called))
         return;
+    if (act->open && (act->open->again || act->decision.again))
+        return; /* which attempt it took so long of is not what is learned */
     int64_t given_ms = act_given_ms(self, act);
     if (given_ms == 0)
         return;
@@ -129,6 +168,18 @@ static void act_learn(struct tracker *self, const struct act *act)
     stale_heard(&pending_account(self->pending, act->profile)->stale, act->task,
                 took_ms > 0 ? took_ms : 0);
     self->learned = true;
+}
+
+/* An attempt has failed, and that is not the end of its task. */
+static void act_failed(struct tracker *self, const struct act *act)
+{
+    struct pending_task *task = act->open;
+    const char *code = act->verdict.code;
+    if (act->decision.again && resubmit_may(self, task, RESUBMISSION_CODE, false))
+        resubmit(self, task, RESUBMISSION_CODE, code);
+    else if (act->decision.failed &&
+             pending_attempt(task, act->message->attempt, act->verdict.id) == task->again->attempt)
+        resubmit_heard(self, task, code);
 }
 
 /* Do what an applied or heeded message asks for. arrival: its number. */
@@ -139,7 +190,7 @@ static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bo
         return;
     if (act->decision.fill_id && act->open->submit &&
         !pending_find_ref(self->pending, act->message->provider, act->verdict.id))
-        submit_over(self, act->open, true, false);
+        submit_known(self, act->open);
     if (act->decision.fill_id &&
         pending_attach(self->pending, act->open, act->verdict.id, now.run_ms) == ALD_OK) {
         vault_task_attach(&self->vault, act->open->id, act->message->provider, act->verdict.id);
@@ -149,6 +200,7 @@ static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bo
         (void)pending_hint(self->pending, act->open, now.run_ms);
     if (!act->decision.ends) {
         act->open->arrivals++;
+        act_failed(self, act);
         return;
     }
     struct ending ending = {

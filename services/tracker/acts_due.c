@@ -5,8 +5,10 @@
 #include "common/base/metrics.h"
 #include "common/config/ruled.h"
 #include "services/tracker/acts.h"
+#include "services/tracker/acts_resubmit.h"
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/ending.h"
+#include "services/tracker/pending_again.h"
 
 static struct ald_metric due_late_total = {
     .kind = ALD_COUNTER,
@@ -40,13 +42,40 @@ static void due_late(struct tracker *self, const struct pending_task *task)
     const struct ald_profile *profile = task->account->profile;
     bool resubmit = profile->ruled && profile->ruled->resubmit;
     const char *text =
-        resubmit ? "no callback has come; only what was submitted through aldaba is submitted again"
-                 : "no callback has come, and there is nothing to poll";
+        task->again ? "no callback has come, though it was submitted again"
+        : resubmit
+            ? "no callback has come; only what was submitted through aldaba is submitted again"
+            : "no callback has come, and there is nothing to poll";
     ald_metric_register(&due_late_total);
     ald_metric_add(ald_metrics_get("aldaba_tasks_late_total", profile->name), 1);
     vault_note(&self->vault, task->id, tracker_now(self).wall_ms, "late", text);
     ald_log(ALD_WARN, "task.late", "provider=%s task=%" PRIu64 " id=%s text=%s", profile->name,
             task->id, ALD_Q(task->provider_id), ALD_Q(text));
+}
+
+/* Its callback is late: it is bought again only when none can lie in a spool any more. */
+static void due_late_or_again(struct tracker *self, struct pending_task *task, bool hold)
+{
+    const int64_t now_ms = tracker_now(self).run_ms;
+    if (!resubmit_may(self, task, RESUBMISSION_LATE, false))
+        due_late(self, task);
+    else if (hold)
+        pending_late_again(self->pending, task, now_ms + 1000, now_ms);
+    else
+        resubmit(self, task, RESUBMISSION_LATE, "");
+}
+
+/* The deadline is over. A resubmission that was not made leaves what there was before it. */
+static void due_end(struct tracker *self, struct pending_task *task)
+{
+    const struct submission *submit = task->submit;
+    bool unmade = submit && submit->resubmit > 0 && submit->stage == SUBMISSION_WAITING;
+    if (unmade && task->again->failed)
+        resubmit_stop(self, &task, "The task's deadline is over.");
+    else if (submit && !unmade)
+        submit_expire(self, task);
+    else
+        due_expire(self, task);
 }
 
 void act_due(struct tracker *self, size_t limit)
@@ -59,12 +88,10 @@ void act_due(struct tracker *self, size_t limit)
         if (kind == PENDING_NOTHING)
             return;
         if (kind == PENDING_LATE)
-            due_late(self, task);
+            due_late_or_again(self, task, hold);
         else if (kind == PENDING_UNSURE)
             submit_unsure(self, task);
-        else if (kind == PENDING_EXPIRE && task->submit)
-            submit_expire(self, task);
         else if (kind == PENDING_EXPIRE)
-            due_expire(self, task);
+            due_end(self, task);
     }
 }

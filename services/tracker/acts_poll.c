@@ -4,10 +4,12 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "services/tracker/acts.h"
+#include "services/tracker/acts_resubmit.h"
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/outcome.h"
+#include "services/tracker/pending_again.h"
 #include "services/tracker/ways.h"
 
 enum { POLL_ALERT_AFTER = 5 };
@@ -56,6 +58,30 @@ static void poll_goes_on(struct tracker *self, struct pending_task *task,
                 task->account->profile->name, task->id, task->failures, outcome->http);
 }
 
+static const char *poll_word(const struct pending_task *task, const struct msg_outcome *outcome,
+                             const struct ald_verdict *verdict)
+{
+    bool hinted = task->hinted && task->lease == outcome->lease;
+    return !outcome->left   ? "poll.unsent"
+           : hinted         ? "poll.hinted"
+           : verdict->block ? "poll.blocked"
+                            : "poll";
+}
+
+static void poll_end(struct tracker *self, struct pending_task *task, enum ald_state state,
+                     const struct msg_outcome *outcome, const struct ald_verdict *verdict)
+{
+    struct ending ending = {.state = state,
+                            .source = ALD_SOURCE_POLL,
+                            .code = verdict->code,
+                            .result =
+                                state == ALD_STATE_DONE ? verdict->result : ald_span_of(NULL, 0),
+                            .result_json = verdict->result_json,
+                            .received_ms = outcome->at_ms,
+                            .trace = ""};
+    ending_apply(self, &task, &ending);
+}
+
 /* What a poll of an open task means. True: it is its end. */
 static bool poll_apply(struct tracker *self, struct pending_task *task,
                        const struct msg_outcome *outcome)
@@ -63,32 +89,31 @@ static bool poll_apply(struct tracker *self, struct pending_task *task,
     struct ald_verdict verdict;
     enum ald_state state = ALD_STATE_LOST;
     outcome_verdict(outcome, &verdict);
-    bool ends =
-        outcome->answered && (arrival_end(&verdict, &state) || poll_lost(self, task, &verdict));
-    bool hinted = task->hinted && task->lease == outcome->lease;
-    const char *what = !outcome->left  ? "poll.unsent"
-                       : hinted        ? "poll.hinted"
-                       : verdict.block ? "poll.blocked"
-                                       : "poll";
-    outcome_note(self, outcome, ends || poll_sense(outcome, &verdict), what);
+    /* Of an attempt that another follows only a result counts. */
+    bool followed = pending_poll_followed(task, outcome->lease);
+    bool ends = outcome->answered &&
+                (arrival_end(&verdict, &state) || poll_lost(self, task, &verdict)) &&
+                (!followed || state == ALD_STATE_DONE);
+    outcome_note(self, outcome, ends || poll_sense(outcome, &verdict),
+                 poll_word(task, outcome, &verdict));
     if (task->lease == outcome->lease)
         task->unfetched = !outcome->fetched;
     books_add(&self->vault.books, BOOK_POLLS, outcome->answered);
     if (!ends) {
-        way_told(self, task, outcome->poll_url, outcome->result_url);
+        if (!followed)
+            way_told(self, task, outcome->poll_url, outcome->result_url);
         poll_goes_on(self, task, outcome, &verdict);
         return false;
     }
     outcome_told(self, task->account, outcome->lease, BUDGET_SANE);
-    struct ending ending = {.state = state,
-                            .source = ALD_SOURCE_POLL,
-                            .code = verdict.code,
-                            .result =
-                                state == ALD_STATE_DONE ? verdict.result : ald_span_of(NULL, 0),
-                            .result_json = verdict.result_json,
-                            .received_ms = outcome->at_ms,
-                            .trace = ""};
-    ending_apply(self, &task, &ending);
+    if (state == ALD_STATE_FAILED && verdict.resubmit &&
+        resubmit_may(self, task, RESUBMISSION_CODE, false)) {
+        task->polls += outcome->left;
+        task->requests += outcome->left;
+        resubmit(self, task, RESUBMISSION_CODE, verdict.code);
+        return false;
+    }
+    poll_end(self, task, state, outcome, &verdict);
     return true;
 }
 

@@ -6,16 +6,21 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "services/tracker/acts.h"
+#include "services/tracker/acts_resubmit.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/outcome.h"
+#include "services/tracker/pending_again.h"
 #include "services/tracker/pending_submit.h"
+#include "services/tracker/vault_resubmits.h"
 #include "services/tracker/vault_submits.h"
 #include "services/tracker/ways.h"
 
 static const char SUBMIT_GONE[] =
     "The poller that was let go to submit it has not said what became "
     "of it: the provider may have taken it.";
+static const char SUBMIT_UNWANTED[] =
+    "The profile does not want it submitted again any more, or its deadline is over.";
 static const char SUBMIT_NO_ID[] =
     "The provider's answer has the id of another open task, or none.";
 
@@ -40,6 +45,11 @@ void act_started(struct tracker *self, const struct msg_started *started, struct
     bool go = task && task->submit &&
               submission_start(task->submit, started->attempt, started->lease,
                                pending_submit_leased(task, started->lease));
+    if (go && task->submit->resubmit > 0 && task->submit->stage == SUBMISSION_WAITING &&
+        !resubmit_wanted(self, task)) {
+        resubmit_stop(self, &task, SUBMIT_UNWANTED);
+        go = false;
+    }
     if (go && task->submit->stage == SUBMISSION_STARTED)
         pending_submit_resumed(self->pending, task, started->lease, now.run_ms);
     if (go && task->submit->stage == SUBMISSION_WAITING) {
@@ -55,14 +65,24 @@ void act_started(struct tracker *self, const struct msg_started *started, struct
                  ald_span_str(go ? "applied" : "duplicate"));
 }
 
-void submit_over(struct tracker *self, const struct pending_task *task, bool answered, bool dropped)
+void submit_known(struct tracker *self, struct pending_task *task)
 {
     if (!task->submit)
         return;
-    if (answered && task->submit->letter[0] != '\0')
-        ending_answered(self, task->submit->letter, dropped);
-    vault_submit_settle(&self->vault, task->id);
+    if (task->submit->letter[0] != '\0')
+        ending_answered(self, task->submit->letter, false);
+    resubmit_keep(self, task);
     if (task->submit->stage == SUBMISSION_WAITING)
+        vault_submit_begin(&self->vault, task->id, tracker_now(self).run_ms);
+}
+
+void submit_over(struct tracker *self, const struct pending_task *task, bool answered, bool dropped)
+{
+    if (task->submit && answered && task->submit->letter[0] != '\0')
+        ending_answered(self, task->submit->letter, dropped);
+    if (task->submit || task->kept)
+        vault_submit_settle(&self->vault, task->id);
+    if (task->submit && task->submit->stage == SUBMISSION_WAITING && task->submit->resubmit == 0)
         vault_submit_begin(&self->vault, task->id, tracker_now(self).run_ms);
 }
 
@@ -105,9 +125,10 @@ void submit_doubt(struct tracker *self, struct pending_task *task)
 static bool submit_attach(struct tracker *self, struct pending_task *task, const char *id)
 {
     const struct ald_profile *profile = task->account->profile;
-    if (pending_find_ref(self->pending, profile->name, id))
+    const struct pending_task *other = pending_find_ref(self->pending, profile->name, id);
+    if (other && other != task) /* the same one again is what a provider says that knows it */
         return false;
-    submit_over(self, task, true, false);
+    submit_known(self, task);
     ALD_ASSERT(pending_attach(self->pending, task, id, tracker_now(self).run_ms) == ALD_OK);
     vault_task_attach(&self->vault, task->id, profile->name, id);
     keep_given(self, profile);
@@ -172,7 +193,18 @@ static void submit_again(struct tracker *self, struct pending_task *task,
             ALD_Q(code), decision->wait_ms);
 }
 
-/* Its task has ended, or has its id from elsewhere: a receipt all the same. */
+/* Is this one of the ids that the task has? */
+static bool submit_has(struct tracker *self, const struct msg_outcome *outcome,
+                       const struct pending_task *open, const char *has)
+{
+    const char *id = outcome->provider_id;
+    return strcmp(has, id) == 0 ||
+           (open && pending_find_ref(self->pending, outcome->provider, id) == open) ||
+           (!open && vault_resubmit_followed(&self->vault, outcome->task, 0, id));
+}
+
+/* Its task has ended, or has its id from elsewhere: a receipt all the same. What an answer to an
+ * earlier attempt ended has the id of that; this one goes before it. */
 static const char *submit_late(struct tracker *self, const struct msg_outcome *outcome,
                                const struct pending_task *open)
 {
@@ -181,9 +213,11 @@ static const char *submit_late(struct tracker *self, const struct msg_outcome *o
                                          tracker_tail_seq(self, outcome->task), &end);
     const char *id = outcome->provider_id;
     const char *has = open ? open->provider_id : end.provider_id;
-    if (id[0] == '\0' || strcmp(has, id) == 0 || (!open && !ended))
+    if (id[0] == '\0' || (!open && !ended) || submit_has(self, outcome, open, has))
         return "duplicate";
-    bool free_id = has[0] == '\0' && !pending_find_ref(self->pending, outcome->provider, id) &&
+    bool wants =
+        has[0] == '\0' || (ended && vault_resubmit_followed(&self->vault, outcome->task, 0, has));
+    bool free_id = wants && !pending_find_ref(self->pending, outcome->provider, id) &&
                    vault_ref_find(&self->vault, outcome->provider, id) == 0;
     if (free_id)
         vault_task_attach(&self->vault, outcome->task, outcome->provider, id);
@@ -232,7 +266,7 @@ const char *submit_outcome(struct tracker *self, const struct msg_outcome *outco
     case SUBMISSION_TAKEN:
         return submit_taken(self, task, &verdict, outcome);
     case SUBMISSION_DONE:
-        if (verdict.id[0] != '\0')
+        if (verdict.id[0] != '\0' && outcome->attempt > task->submit->taken)
             (void)submit_attach(self, task, verdict.id);
         submit_end(self, task, ALD_STATE_DONE, &verdict, outcome);
         return "applied";
@@ -240,6 +274,10 @@ const char *submit_outcome(struct tracker *self, const struct msg_outcome *outco
         submit_again(self, task, outcome, &decision, verdict.code);
         break;
     case SUBMISSION_FAILED:
+        if (task->submit->resubmit > 0 && !task->again->failed) {
+            resubmit_stop(self, &task, decision.cause); /* what it follows may be answered */
+            break;
+        }
         submit_letter(self, task, ALD_REASON_SUBMIT_FAILED, decision.cause, letter);
         submit_end(self, task, ALD_STATE_FAILED, &verdict, outcome);
         return "applied";

@@ -12,9 +12,11 @@ void act_started(struct tracker *self, const struct msg_started *started, struct
 /* What a submission said; a disposition. */
 const char *submit_outcome(struct tracker *self, const struct msg_outcome *outcome);
 
-/* Somebody other than a poller told the provider's id, or the task has ended: before memory
- * forgets the submission. answered: an answer came, or a person gave it up; else its letter stays.
- */
+/* The provider's id became known, whoever told it: before memory forgets the submission. */
+void submit_known(struct tracker *self, struct pending_task *task);
+
+/* The task has ended: the same. answered: an answer came, or a person gave it up; else its letter
+ * stays. */
 void submit_over(struct tracker *self, const struct pending_task *task, bool answered,
                  bool dropped);
 

@@ -70,6 +70,8 @@ static void arrival_ended(const struct arrival_facts *facts, struct arrival_deci
     out->disposition = ALD_DISP_DUPLICATE;
     if (had == ALD_STATE_CANCELLED || !arrival_end(facts->verdict, &state))
         return;
+    if (facts->followed && state == ALD_STATE_FAILED)
+        return; /* it was bought again for that */
     bool own = had == ALD_STATE_EXPIRED || had == ALD_STATE_LOST;
     if (own && state != ALD_STATE_DONE)
         return;
@@ -104,15 +106,26 @@ static bool arrival_told(const struct arrival_facts *facts)
     return heard && (facts->verdict->then == ALD_THEN_FETCH || arrival_end(facts->verdict, &state));
 }
 
+/* That an attempt failed is no end while another follows, or will. */
+static void arrival_open_end(const struct arrival_facts *facts, struct arrival_decision *out)
+{
+    bool believed = arrival_believed(facts);
+    bool failed = out->state == ALD_STATE_FAILED;
+    bool next = facts->again && facts->verdict->resubmit && (!facts->under_way || out->fill_id);
+    out->failed = believed && failed && facts->followed;
+    out->again = believed && failed && !facts->followed && next;
+    out->ends = believed && !out->failed && !out->again;
+    out->hint = !believed && !(failed && facts->followed);
+    if (out->ends)
+        out->disposition = ALD_DISP_APPLIED;
+}
+
 static void arrival_open(const struct arrival_facts *facts, struct arrival_decision *out)
 {
     const struct ald_verdict *verdict = facts->verdict;
     out->disposition = ALD_DISP_PROGRESS;
     if (arrival_end(verdict, &out->state)) {
-        out->ends = arrival_believed(facts);
-        out->hint = !out->ends;
-        if (out->ends)
-            out->disposition = ALD_DISP_APPLIED;
+        arrival_open_end(facts, out);
         return;
     }
     bool waits = verdict->then == ALD_THEN_PENDING || verdict->then == ALD_THEN_IGNORE ||
@@ -146,13 +159,13 @@ static void arrival_judge(const struct arrival_facts *facts, struct arrival_deci
                      "The callback URL is of one task, the provider id in it of another.");
         return;
     }
+    out->fill_id = facts->task == ARRIVAL_TASK_OPEN && facts->proof >= ALD_PROOF_TOKEN &&
+                   id[0] != '\0' && facts->task_provider_id[0] == '\0';
     if (facts->task == ARRIVAL_TASK_ENDED)
         arrival_ended(facts, out);
     else
         arrival_open(facts, out);
     out->told = arrival_told(facts);
-    out->fill_id = facts->task == ARRIVAL_TASK_OPEN && facts->proof >= ALD_PROOF_TOKEN &&
-                   id[0] != '\0' && facts->task_provider_id[0] == '\0';
 }
 
 /* Enough letters of this task, or the same one again: counted, not kept. */

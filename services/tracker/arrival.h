@@ -39,6 +39,9 @@ struct arrival_facts {
     unsigned conflicts;  /* of those, about conflicts */
     bool conflict_known; /* one of them has this digest */
     bool replay;         /* not fresh from the door: never parks */
+    bool followed;       /* it is about an attempt that another follows (resubmission.h) */
+    bool again;          /* a failure by a code that says so is followed by another attempt */
+    bool under_way;      /* ... if the message tells the id of the one that is not settled */
 };
 
 struct arrival_decision {
@@ -49,6 +52,8 @@ struct arrival_decision {
     enum ald_state state;
     bool hint;    /* the task's next poll comes forward */
     bool told;    /* believed, it says that the task is at its end or has a result to fetch */
+    bool again;   /* it failed, believed, and is submitted again */
+    bool failed;  /* an attempt that another follows failed, believed */
     bool fill_id; /* the verdict's id becomes the task's provider id */
 };
 

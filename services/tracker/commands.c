@@ -10,6 +10,7 @@
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
+#include "services/tracker/pending_again.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_submit.h"
 #include "services/tracker/pushes.h"
@@ -38,7 +39,8 @@ static void command_view(struct tracker *self, uint64_t id, struct msg_task_view
         ald_text_cut(view->provider, sizeof view->provider, ald_span_str(profile->name));
         ald_text_cut(view->provider_id, sizeof view->provider_id, ald_span_str(task->provider_id));
         ald_token_make(&self->keys, profile->name, id, 0, view->token);
-        view->polls = task->polls;
+        view->polls = task->polls + (task->again ? task->again->polls : 0);
+        view->resubmits = task->again ? task->again->count : 0;
         bool waits = task->submit && task->submit->stage == SUBMISSION_WAITING;
         const struct tracker_now now = tracker_now(self);
         view->stale_at_ms = waits ? 0 : now.wall_ms + task->stale_at_ms - now.run_ms;
@@ -262,12 +264,13 @@ void command_attach(struct tracker *self, const struct msg_attach *ask, struct m
         command_say(answer, "invalid", unfit);
         return;
     }
-    if (task->provider_id[0] != '\0' && !same) {
+    bool joins = task->submit && task->submit->stage != SUBMISSION_WAITING; /* another attempt's */
+    if (task->provider_id[0] != '\0' && !same && !joins) {
         command_say(answer, "conflict", "The task has another provider id.");
         return;
     }
     if (!same && !pending_find_ref(self->pending, provider, ask->provider_id))
-        submit_over(self, task, true, false);
+        submit_known(self, task);
     if (!same &&
         pending_attach(self->pending, task, ask->provider_id, tracker_now(self).run_ms) != ALD_OK) {
         command_say(answer, "conflict", "Another open task has this provider id.");
@@ -314,7 +317,8 @@ void command_withdraw(struct tracker *self, const struct msg_withdraw *ask,
         return;
     }
     /* Leased or not: nothing is sent before its start is on disk. */
-    bool waits = task->submit && task->submit->stage == SUBMISSION_WAITING;
+    bool waits =
+        task->submit && task->submit->stage == SUBMISSION_WAITING && task->submit->resubmit == 0;
     if (waits) {
         struct ending ending = {.state = ALD_STATE_CANCELLED,
                                 .source = ALD_SOURCE_MANUAL,

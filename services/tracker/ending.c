@@ -41,7 +41,7 @@ void ending_apply(struct tracker *self, struct pending_task **task_p, const stru
             result.seq);
     if (task->pushes)
         pushes_ended(self->pushes, task->id, ending);
-    if (task->submit)
+    if (task->submit || task->kept)
         submit_over(self, task, ending->state != ALD_STATE_EXPIRED,
                     ending->state == ALD_STATE_CANCELLED);
     pending_end(self->pending, task_p, tracker_now(self).run_ms);

@@ -3,8 +3,12 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
+#include "services/tracker/acts_resubmit.h"
 #include "services/tracker/acts_submit.h"
+#include "services/tracker/pending_again.h"
 #include "services/tracker/pending_submit.h"
+#include "services/tracker/vault_resubmits.h"
 #include "services/tracker/vault_submits.h"
 
 /* Tasks that were read back as waiting. */
@@ -29,9 +33,14 @@ static void keep_submit(void *arg, uint64_t task, const struct submission *row)
     struct keep_waiting *waiting = arg;
     struct tracker *self = waiting->tracker;
     struct pending_task *open = pending_find(self->pending, task);
-    if (!open || open->provider_id[0] != '\0')
+    if (!open || (open->provider_id[0] != '\0' && !open->again))
         return;
     struct submission facts = *row;
+    if (open->again) {
+        facts.resubmit = open->again->count;
+        facts.taken = open->again->attempt;
+        facts.until_ms = open->give_up_at_ms;
+    }
     facts.stale_after_ms = open->stale_at_ms - open->made_ms;
     facts.give_up_after_ms = open->give_up_at_ms - open->made_ms;
     pending_submit(self->pending, open, &facts, self->run_base_ms);
@@ -39,9 +48,68 @@ static void keep_submit(void *arg, uint64_t task, const struct submission *row)
         keep_wait(waiting, task);
 }
 
+/* Oldest first: the task's deadline counts from the attempt that the first one follows. */
+static void keep_resubmit(void *arg, const struct vault_resubmit *row)
+{
+    struct tracker *self = arg;
+    struct pending_task *open = pending_find(self->pending, row->task);
+    char provider_id[ALD_PROVIDER_ID_MAX];
+    if (!open)
+        return;
+    ald_text_cut(provider_id, sizeof provider_id, row->provider_id);
+    int64_t give_up_after_ms = open->give_up_at_ms - open->made_ms;
+    const struct pending_again_row again = {
+        .no = row->no,
+        .attempt = row->attempt,
+        .provider_id = provider_id,
+        .failed = row->failed,
+        .lease = row->lease,
+        .last = row->last,
+        .polls = row->polls,
+        .requests = row->requests,
+        .give_up_at_ms = open->again ? open->give_up_at_ms : row->made_ms + give_up_after_ms};
+    pending_again_back(self->pending, open, &again);
+}
+
+/* Late when the tracker was killed, and perhaps not submitted again yet. */
+static void keep_kept(void *arg, uint64_t task)
+{
+    struct keep_waiting *kept = arg;
+    struct tracker *self = kept->tracker;
+    struct pending_task *open = pending_find(self->pending, task);
+    if (!open)
+        return;
+    open->kept = !self->older;
+    if (self->older)
+        keep_wait(kept, task);
+    else if (open->alerted && resubmit_may(self, open, RESUBMISSION_LATE, false))
+        pending_late_again(self->pending, open, self->run_base_ms, self->run_base_ms);
+}
+
+/* What was kept in a store that may be an older copy may have been submitted again since. */
+static void keep_kept_back(struct tracker *self)
+{
+    struct keep_waiting kept = {.tracker = self};
+    vault_each_kept(&self->vault, keep_kept, &kept);
+    if (kept.count > 0) {
+        ald_log(
+            ALD_WARN, "resubmits.off",
+            "count=%zu text=\"the store may be an older copy: what might be submitted again may "
+            "have been since\"",
+            kept.count);
+        vault_begin(&self->vault);
+        for (size_t i = 0; i < kept.count; i++)
+            vault_submit_settle(&self->vault, kept.ids[i]);
+        (void)!vault_commit(&self->vault); /* the error is sticky, and seen by who reads back */
+    }
+    free(kept.ids);
+}
+
 void keep_submits_back(struct tracker *self)
 {
     struct keep_waiting waiting = {.tracker = self};
+    vault_each_resubmit(&self->vault, keep_resubmit, self);
+    keep_kept_back(self);
     vault_each_submit(&self->vault, keep_submit, &waiting);
     if (waiting.count > 0) {
         ald_log(

@@ -5,7 +5,8 @@
 #include "services/tracker/tracker.h"
 
 /* Behind the open tasks: those that are to be submitted go on. In a store that may be an older copy
- * (tracker.older) those that wait are uncertain instead: they may have been submitted since. */
+ * (tracker.older) those that wait are uncertain instead: they may have been submitted since; and
+ * none that was taken is submitted again. */
 void keep_submits_back(struct tracker *self);
 
 #endif

@@ -19,6 +19,7 @@ static void outcome_block(struct ald_verdict *verdict)
 void outcome_verdict(const struct msg_outcome *outcome, struct ald_verdict *out)
 {
     *out = (struct ald_verdict){.block = outcome->block,
+                                .resubmit = outcome->resubmit,
                                 .wait_ms = outcome->wait_ms,
                                 .grace_ms = outcome->grace_ms,
                                 .result = outcome->result,

@@ -25,6 +25,7 @@ static void pending_task_free(struct pending_task *task)
 {
     if (task->batch && --task->batch->open == 0)
         free(task->batch);
+    pending_again_free(NULL, task);
     free(task->ref);
     free(task->submit);
     free(task);
@@ -174,7 +175,7 @@ void pending_enqueue(pending_t *self, struct pending_task *task, enum budget_use
     pending_due_at(self, task, end_ms > now_ms ? end_ms : now_ms + 1);
 }
 
-static char *pending_ref(const char *provider, const char *provider_id)
+char *pending_ref(const char *provider, const char *provider_id)
 {
     size_t size = strlen(provider) + strlen(provider_id) + 2;
     char *ref = zmalloc(size);
@@ -185,7 +186,6 @@ static char *pending_ref(const char *provider, const char *provider_id)
 static void pending_ref_set(struct pending_task *task, const char *provider_id)
 {
     const char *provider = task->account->profile->name;
-    free(task->ref);
     task->ref = pending_ref(provider, provider_id);
     task->provider_id = task->ref + strlen(provider) + 1;
 }
@@ -251,20 +251,37 @@ void pending_askable(pending_t *self, struct pending_task *task, int64_t now_ms)
                            now_ms);
 }
 
+/* attempt: that the id which it has is of. */
+static void pending_name(pending_t *self, struct pending_task *task, uint64_t attempt,
+                         const char *provider_id)
+{
+    char *ref = task->ref;
+    bool had = task->provider_id[0] != '\0';
+    pending_ref_set(task, provider_id);
+    ALD_ASSERT(shards_insert(self->by_ref, task->ref, task));
+    self->unattached -= !had;
+    if (had && task->again) {
+        pending_again_keep(self, task, attempt, ref);
+        return;
+    }
+    if (had)
+        shards_remove(self->by_ref, ref);
+    free(ref);
+}
+
 enum ald_rc pending_attach(pending_t *self, struct pending_task *task, const char *provider_id,
                            int64_t now_ms)
 {
     struct pending_task *other = pending_find_ref(self, task->account->profile->name, provider_id);
-    if (other)
-        return other == task ? ALD_OK : ALD_EXISTS;
+    const uint64_t attempt = task->again ? task->again->attempt : 0;
+    if (other && other != task)
+        return ALD_EXISTS;
     if (task->submit)
         pending_submit_settled(self, task, now_ms);
-    if (task->provider_id[0] != '\0')
-        shards_remove(self->by_ref, task->ref);
-    else
-        self->unattached--;
-    pending_ref_set(task, provider_id);
-    ALD_ASSERT(shards_insert(self->by_ref, task->ref, task));
+    if (!other)
+        pending_name(self, task, attempt, provider_id);
+    else if (strcmp(task->provider_id, provider_id) != 0)
+        pending_again_swap(task, attempt, provider_id);
     pending_askable(self, task, now_ms);
     return ALD_OK;
 }
@@ -317,10 +334,11 @@ void pending_end(pending_t *self, struct pending_task **task_p, int64_t now_ms)
         shards_remove(self->by_ref, task->ref);
     else
         self->unattached--;
+    pending_again_free(self, task);
     shards_remove(self->by_id, &task->id);
     pending_step_out(self, task);
     self->phase_count[task->phase]--;
-    self->submitting -= task->submit && task->submit->stage != SUBMISSION_WAITING;
+    self->submitting -= task->submit && submission_counts(task->submit);
     task->account->open--;
     task->account->late -= task->alerted && pending_mute(task);
     pending_task_free(task);

@@ -4,6 +4,7 @@
 
 #include <czmq.h>
 
+#include "services/tracker/pending_again.h"
 #include "services/tracker/pending_submit.h"
 #include "services/tracker/shards.h"
 
@@ -34,6 +35,16 @@ void pending_askable(pending_t *self, struct pending_task *task, int64_t now_ms)
 void pending_due_at(pending_t *self, struct pending_task *task, int64_t at_ms);
 /* The same for an idle one that may be polled then, and has a deadline. */
 void pending_idle_until(pending_t *self, struct pending_task *task, int64_t at_ms, int64_t now_ms);
+
+/* "provider/provider_id", the caller's. */
+char *pending_ref(const char *provider, const char *provider_id);
+
+/* A resubmission has got an id: ref, which is in the table, becomes one of those before. */
+void pending_again_keep(pending_t *self, struct pending_task *task, uint64_t attempt, char *ref);
+/* It has got one that the task had before. attempt: that the task's present id is of. */
+void pending_again_swap(struct pending_task *task, uint64_t attempt, const char *provider_id);
+/* self: NULL when its tables are gone. */
+void pending_again_free(pending_t *self, struct pending_task *task);
 
 void pending_phase_set(pending_t *self, struct pending_task *task, enum pending_phase phase);
 void pending_enqueue(pending_t *self, struct pending_task *task, enum budget_use use,

@@ -52,7 +52,7 @@ int64_t pending_idle_ms(const struct pending_task *task, int64_t at_ms, int64_t 
 bool pending_can_poll(const struct pending_task *task)
 {
     int64_t gap_ms = 0;
-    return task->provider_id[0] != '\0' && pending_has_place(task) &&
+    return task->provider_id[0] != '\0' && !task->submit && pending_has_place(task) &&
            pending_task_budget(task, &gap_ms);
 }
 

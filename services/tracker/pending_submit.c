@@ -11,7 +11,8 @@ static void submit_times(struct pending_task *task, int64_t now_ms)
 {
     task->made_ms = now_ms;
     task->stale_at_ms = now_ms + task->submit->stale_after_ms;
-    task->give_up_at_ms = now_ms + task->submit->give_up_after_ms;
+    bool first = task->submit->resubmit == 0;
+    task->give_up_at_ms = first ? now_ms + task->submit->give_up_after_ms : task->submit->until_ms;
 }
 
 /* Queue it, or look again when its wait is over. */
@@ -27,7 +28,8 @@ static void submit_next(pending_t *self, struct pending_task *task, int64_t now_
 void pending_submit(pending_t *self, struct pending_task *task, const struct submission *facts,
                     int64_t now_ms)
 {
-    ALD_ASSERT(!task->submit && task->provider_id[0] == '\0' && task->phase == PENDING_IDLE);
+    ALD_ASSERT(!task->submit && task->phase == PENDING_IDLE);
+    ALD_ASSERT(task->provider_id[0] == '\0' || facts->resubmit > 0);
     task->submit = zmalloc(sizeof *task->submit);
     *task->submit = *facts;
     if (facts->stage == SUBMISSION_WAITING) {
@@ -35,7 +37,7 @@ void pending_submit(pending_t *self, struct pending_task *task, const struct sub
         submit_next(self, task, now_ms);
         return;
     }
-    self->submitting++;
+    self->submitting += submission_counts(facts);
     bool started = facts->stage == SUBMISSION_STARTED; /* its poller may live, and tell */
     pending_due_at(self, task,
                    started ? now_ms + pending_lease_ms(self, task->account->profile)
@@ -65,8 +67,9 @@ void pending_submit_started(pending_t *self, struct pending_task *task, uint64_t
                             uint64_t lease, int64_t now_ms)
 {
     struct submission *submit = task->submit;
-    self->submitting += submit->stage == SUBMISSION_WAITING;
+    self->submitting -= submission_counts(submit);
     submission_started(submit, attempt, lease);
+    self->submitting += submission_counts(submit);
     submit_times(task, now_ms);
     pending_due_at(self, task, now_ms + pending_lease_ms(self, task->account->profile));
 }
@@ -78,7 +81,7 @@ int64_t pending_submit_again(pending_t *self, struct pending_task *task,
     struct submission *submit = task->submit;
     if (pending_submit_leased(task, lease))
         pending_unlease(self, task, left, now_ms);
-    self->submitting -= submit->stage != SUBMISSION_WAITING;
+    self->submitting -= submission_counts(submit);
     submit->stage = SUBMISSION_WAITING;
     submit->tries += !decision->unasked;
     submit->strange += decision->strange;
@@ -103,8 +106,9 @@ void pending_submit_unsure(pending_t *self, struct pending_task *task, const cha
         pending_dequeue(self, task);
     if (submit->stage == SUBMISSION_WAITING)
         submit_times(task, now_ms);
-    self->submitting += submit->stage == SUBMISSION_WAITING;
+    self->submitting -= submission_counts(submit);
     submit->stage = SUBMISSION_UNCERTAIN;
+    self->submitting += submission_counts(submit);
     ald_text_cut(submit->letter, sizeof submit->letter, ald_span_str(letter));
     pending_due_at(self, task, task->give_up_at_ms);
 }
@@ -118,10 +122,13 @@ void pending_submit_settled(pending_t *self, struct pending_task *task, int64_t 
         (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
         pending_unlease(self, task, true, now_ms);
     }
-    if (submit->stage == SUBMISSION_WAITING) { /* it was submitted by somebody else */
+    if (submit->stage == SUBMISSION_WAITING) /* it was submitted by somebody else */
         submit_times(task, now_ms);
-    } else {
-        self->submitting--;
+    self->submitting -= submission_counts(submit);
+    if (submit->resubmit > 0 && submit->stage != SUBMISSION_SETTLED) {
+        task->again->attempt = submit->attempt;
+        task->again->lease = submit->lease;
+        task->again->failed = false;
     }
     free(submit);
     task->submit = NULL;
@@ -154,6 +161,7 @@ enum pending_due_kind pending_submit_due(pending_t *self, struct pending_task *t
         return PENDING_UNSURE;
     case SUBMISSION_UNCERTAIN:
     case SUBMISSION_SETTLED:
+    case SUBMISSION_KEPT:
         pending_due_at(self, task,
                        task->give_up_at_ms > now_ms ? task->give_up_at_ms : now_ms + 1000);
         break;

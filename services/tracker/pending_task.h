@@ -22,6 +22,7 @@ struct pending_queue {
 };
 
 struct pending_batch; /* pending_batch.h */
+struct pending_again; /* pending_again.h */
 
 /* What all tasks of one provider account share. */
 struct pending_account {
@@ -70,6 +71,8 @@ struct pending_task {
     bool alone;                       /* asked for with others, it could not be told from them */
     struct pending_batch *batch;      /* that its lease is one of; NULL: its own debit */
     struct submission *submit;        /* it is to be submitted (pending_submit.h); else NULL */
+    bool kept;                        /* what was submitted is kept: it may be again */
+    struct pending_again *again;      /* it was submitted again, or is; else NULL */
     struct pending_task *prev, *next; /* in the account's queue */
     struct pending_task *older, *younger; /* of all, by id */
 };

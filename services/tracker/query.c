@@ -10,6 +10,7 @@
 #include "services/tracker/feed.h"
 #include "services/tracker/figures.h"
 #include "services/tracker/keyfile.h"
+#include "services/tracker/pending_again.h"
 #include "services/tracker/providers.h"
 #include "services/tracker/reader.h"
 
@@ -53,7 +54,7 @@ void query_ask_task(query_t *self, zframe_t **who_p, const struct msg_get *get)
     const struct pending_task *task = pending_find(tracker->pending, get->task);
     if (task) {
         hint.polling = task->phase == PENDING_LEASED && !task->submit;
-        hint.polls = task->polls;
+        hint.polls = task->polls + (task->again ? task->again->polls : 0);
         ald_token_make(&tracker->keys, task->account->profile->name, task->id, 0, hint.token);
     }
     struct ald_buf bytes;

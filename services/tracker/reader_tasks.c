@@ -45,8 +45,30 @@ void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct ms
 
 #define READING_TASK_COLUMNS                                                                       \
     "t.id, t.provider, t.provider_id, t.task_key, t.meta, t.created_ms, t.stale_after_ms,"         \
-    " t.give_up_after_ms, s.stage, s.asked_ms, s.within_ms FROM tasks t LEFT JOIN submits s"       \
-    " ON s.task = t.id"
+    " t.give_up_after_ms, s.stage, s.asked_ms, s.within_ms, s.attempt, r.no, r.asked_ms,"          \
+    " (SELECT f.asked_ms FROM resubmits f WHERE f.task = t.id AND f.no = 1) FROM tasks t"          \
+    " LEFT JOIN submits s ON s.task = t.id LEFT JOIN resubmits r ON r.task = t.id AND r.no ="      \
+    " (SELECT MAX(m.no) FROM resubmits m WHERE m.task = t.id)"
+
+/* A submission's times count from its start, and the deadline of what is submitted again from the
+ * first one's. Without a row of one its columns are 0. */
+static void reading_times(ald_stmt_t *stmt, struct msg_task_view *view)
+{
+    bool again = ald_stmt_i64(stmt, 12) > 0;
+    bool submits = ald_stmt_i64(stmt, 10) > 0;
+    bool waits = submits && ald_stmt_i64(stmt, 8) == SUBMISSION_WAITING;
+    int64_t asked_ms = ald_stmt_i64(stmt, 9);
+    int64_t first_ms = again ? ald_stmt_i64(stmt, 14) : asked_ms;
+    if (asked_ms == 0)
+        asked_ms = ald_stmt_i64(stmt, 13);
+    asked_ms = asked_ms > 0 ? asked_ms : view->created_at_ms;
+    first_ms = first_ms > 0 ? first_ms : view->created_at_ms;
+    view->stale_at_ms = waits ? 0 : asked_ms + ald_stmt_i64(stmt, 6);
+    view->give_up_at_ms = waits && !again ? view->created_at_ms + ald_stmt_i64(stmt, 10)
+                                          : first_ms + ald_stmt_i64(stmt, 7);
+    view->attempts = submits ? (uint64_t)ald_stmt_i64(stmt, 11) : 0;
+    view->resubmits = (uint64_t)ald_stmt_i64(stmt, 12);
+}
 
 static void reading_view(ald_stmt_t *stmt, struct msg_task_view *view)
 {
@@ -56,19 +78,13 @@ static void reading_view(ald_stmt_t *stmt, struct msg_task_view *view)
     ald_text_cut(view->provider_id, sizeof view->provider_id, ald_stmt_text(stmt, 2));
     ald_text_cut(view->key, sizeof view->key, ald_stmt_text(stmt, 3));
     ald_text_cut(view->meta, sizeof view->meta, ald_stmt_text(stmt, 4));
-    /* A submission's times count from its start. Without a row of one its columns are 0. */
+    reading_times(stmt, view);
     bool submits = ald_stmt_i64(stmt, 10) > 0;
     int64_t stage = ald_stmt_i64(stmt, 8);
-    int64_t asked_ms = ald_stmt_i64(stmt, 9);
-    int64_t from_ms = asked_ms > 0 ? asked_ms : view->created_at_ms;
-    bool waits = submits && stage == SUBMISSION_WAITING;
-    view->stale_at_ms = waits ? 0 : from_ms + ald_stmt_i64(stmt, 6);
-    view->give_up_at_ms =
-        waits ? view->created_at_ms + ald_stmt_i64(stmt, 10) : from_ms + ald_stmt_i64(stmt, 7);
-    bool started = submits && !waits;
-    enum ald_state state = view->provider_id[0] != '\0'             ? ALD_STATE_PENDING
-                           : started && stage != SUBMISSION_SETTLED ? ALD_STATE_SUBMITTING
-                                                                    : ALD_STATE_ACCEPTED;
+    bool started = submits && (stage == SUBMISSION_STARTED || stage == SUBMISSION_UNCERTAIN);
+    enum ald_state state = view->provider_id[0] != '\0' ? ALD_STATE_PENDING
+                           : started                    ? ALD_STATE_SUBMITTING
+                                                        : ALD_STATE_ACCEPTED;
     ald_text_cut(view->state, sizeof view->state, ald_span_str(ald_state_name(state)));
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
+#include "services/tracker/acts_resubmit.h"
 #include "services/tracker/calls.h"
 #include "services/tracker/jwks.h"
 #include "services/tracker/keep_budgets.h"
@@ -38,6 +39,8 @@ static void renew_task(struct tracker *self, struct pending_task *task, int64_t 
     struct pending_account *account = task->account;
     if (task->phase == PENDING_LEASED)
         pending_batch_recount(task);
+    if (task->alerted && resubmit_may(self, task, RESUBMISSION_LATE, false))
+        pending_late_again(self->pending, task, now_ms, now_ms);
     if (task->phase == PENDING_IDLE && !task->submit && task->due.key == task->give_up_at_ms &&
         now_ms < task->give_up_at_ms && pending_can_poll(task) &&
         task->requests < account->profile->schedule.max_requests)

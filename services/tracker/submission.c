@@ -126,7 +126,9 @@ void submission_decide(const struct submission *self, const struct submission_re
                        "The provider failed while it answered: it may have taken it.");
     out->unasked = !report->left && verdict->then == ALD_THEN_IGNORE;
     bool taken = out->end == SUBMISSION_TAKEN || out->end == SUBMISSION_DONE;
-    if (!taken && !submission_matters(self, report))
+    /* That what a resubmission follows was taken is no news; its result would be. */
+    bool followed = report->attempt <= self->taken;
+    if (followed ? out->end != SUBMISSION_DONE : !taken && !submission_matters(self, report))
         *out = (struct submission_decision){.cause = ""};
 }
 

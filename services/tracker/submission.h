@@ -10,8 +10,10 @@
  *        │                   ▼
  *        └─not taken──── uncertain ──accepted, callback, attach──▶ settled
  *
- * A report is a fact about (task, attempt) and counts however late it comes, and once. Pure; one
- * owner.
+ * A report is a fact about (task, attempt) and counts however late it comes, and once.
+ *
+ * A settled one may be kept, to be submitted again (resubmission.h): then it waits anew, with the
+ * next attempt, and all of the above holds again. Pure; one owner.
  */
 #ifndef ALD_TRACKER_SUBMISSION_H
 #define ALD_TRACKER_SUBMISSION_H
@@ -27,7 +29,8 @@ enum submission_stage {
     SUBMISSION_WAITING,   /* state accepted: the provider certainly does not have it */
     SUBMISSION_STARTED,   /* state submitting: a poller may be at it */
     SUBMISSION_UNCERTAIN, /* state submitting: nobody is at it, and nobody knows */
-    SUBMISSION_SETTLED    /* the provider has it, or the task has ended */
+    SUBMISSION_SETTLED,   /* the provider has it, or the task has ended */
+    SUBMISSION_KEPT       /* the provider has it, and it may be submitted again */
 };
 
 enum { SUBMISSION_STRANGE_MAX = 3 /* refusals by codes that nobody knows */ };
@@ -44,6 +47,9 @@ struct submission {
     int64_t stale_after_ms; /* after the start */
     int64_t give_up_after_ms;
     char letter[ALD_ULID_MAX]; /* submit_uncertain; "" = none was made */
+    uint32_t resubmit;         /* which one it is, after the first submission; 0 = that one */
+    uint64_t taken;            /* of a resubmission: the attempt that it follows */
+    int64_t until_ms;          /* of a resubmission: the task's deadline */
 };
 
 /* May the attempt of this lease be sent? leased: the lease is the task's present one. True: note
@@ -91,7 +97,14 @@ int64_t submission_wait(const struct submission *self, const struct ald_schedule
 /* The last moment for a start. */
 static inline int64_t submission_until(const struct submission *self)
 {
-    return self->made_ms + self->within_ms;
+    return self->resubmit > 0 ? self->until_ms : self->made_ms + self->within_ms;
+}
+
+/* Is its task in the state submitting? One that is submitted again stays pending: what was taken
+ * before may be answered. */
+static inline bool submission_counts(const struct submission *self)
+{
+    return self->resubmit == 0 && self->stage != SUBMISSION_WAITING;
 }
 
 #endif

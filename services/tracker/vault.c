@@ -68,6 +68,12 @@ static const struct ald_store_step VAULT_STEPS[] = {
     {6, 1,
      "CREATE TABLE jwks (provider TEXT PRIMARY KEY, url TEXT NOT NULL,"
      " fetched_at_ms BIGINT NOT NULL, keys BLOB NOT NULL) WITHOUT ROWID;"},
+    {7, 1,
+     "CREATE TABLE resubmits (task BIGINT NOT NULL, no BIGINT NOT NULL, attempt BIGINT NOT NULL,"
+     " provider_id TEXT NOT NULL, failed BIGINT NOT NULL, code TEXT NOT NULL,"
+     " made_ms BIGINT NOT NULL, asked_ms BIGINT NOT NULL, polls BIGINT NOT NULL,"
+     " requests BIGINT NOT NULL, PRIMARY KEY (task, no)) WITHOUT ROWID;"
+     "CREATE INDEX submits_kept ON submits (task) WHERE stage = 4;"},
 };
 
 /* 4 MiB: little to copy at once, and a log that begins anew often is written over, which a disk

@@ -269,6 +269,16 @@ bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t l
                             " provider, provider_id, task FROM tombs WHERE at_ms < ?1 LIMIT ?2)",
                             before->tombs_ms, limit);
     (void)vault_run_bounded(self,
+                            "DELETE FROM refs WHERE (provider, provider_id, task) IN (SELECT"
+                            " t.provider, r.provider_id, r.task FROM (SELECT task, provider FROM"
+                            " tombs WHERE at_ms < ?1 LIMIT ?2) t JOIN resubmits r"
+                            " ON r.task = t.task)",
+                            before->tombs_ms, limit);
+    (void)vault_run_bounded(self,
+                            "DELETE FROM resubmits WHERE task IN (SELECT task FROM tombs WHERE"
+                            " at_ms < ?1 LIMIT ?2)",
+                            before->tombs_ms, limit);
+    (void)vault_run_bounded(self,
                             "DELETE FROM tombs WHERE task IN (SELECT task FROM tombs WHERE"
                             " at_ms < ?1 LIMIT ?2)",
                             before->tombs_ms, limit);
