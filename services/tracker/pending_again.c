@@ -139,6 +139,7 @@ void pending_again_back(pending_t *self, struct pending_task *task,
 
 void pending_again_stop(pending_t *self, struct pending_task *task, int64_t now_ms)
 {
+    again_in_time(task); /* that it is late is to be said */
     task->submit->stage = SUBMISSION_SETTLED;
     task->give_up_at_ms = task->submit->until_ms;
     task->kept = false;

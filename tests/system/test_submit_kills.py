@@ -411,8 +411,8 @@ def test_rule_20_a_store_of_the_version_before():
         house.tracker.stop()
         with sqlite3.connect(f"{house.folder}/data/tracker.db") as store:
             assert store.execute("SELECT min_reader FROM meta").fetchone() == (1,)
-            store.executescript("DROP TABLE submits; DROP TABLE ways; DROP TABLE pushes; "
-                                "DROP TABLE jwks;"
+            store.executescript("DROP TABLE submits; DROP TABLE ways; DROP TABLE pushes;"
+                                "DROP TABLE jwks; DROP TABLE resubmits;"
                                 "ALTER TABLE outbox DROP COLUMN closes;"
                                 "UPDATE meta SET version = 2; PRAGMA user_version = 2;")
         store.close()

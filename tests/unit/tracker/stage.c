@@ -256,6 +256,7 @@ struct msg_ack stage_take(struct stage *self, const struct stage_callback *callb
 {
     struct msg_callback message = {.num = callback->num ? callback->num : ++self->num,
                                    .task = callback->task,
+                                   .attempt = callback->attempt,
                                    .query = ald_span_str(callback->query ? callback->query : ""),
                                    .received_at_ms = stage_now.wall_ms - callback->age_ms,
                                    .spooled = callback->spooled};

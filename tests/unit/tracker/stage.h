@@ -43,6 +43,7 @@ struct stage_callback {
     uint64_t num;         /* 0 = the next */
     const char *provider; /* NULL: two */
     uint64_t task;        /* of a genuine token */
+    uint64_t attempt;     /* the same */
     const char *proof;    /* NULL: token with a task, else none */
     const char *query;    /* such as "id=77&code=abc" */
     const char *fault;
