@@ -5,6 +5,7 @@ import socket
 import pytest
 import zmq
 from support.house import House
+from support.seen import only_event
 from support.until import stays, until
 
 SOON_S = 5
@@ -32,12 +33,6 @@ def received(house):
     return house.books()["arrivals"].get("received", 0)
 
 
-def only_event(house, task):
-    events = until(lambda: house.events_of(task["id"]), SOON_S, "no event")
-    assert len(events) == 1
-    return events[0]
-
-
 def head(method, target, *lines):
     return "\r\n".join([f"{method} {target} HTTP/1.1", "Host: x", *lines, "", ""]).encode()
 
@@ -45,7 +40,7 @@ def head(method, target, *lines):
 def test_example(house, task):
     answer = house.public.raw(head("GET", f"{task['path']}?id={task['provider_id']}&code=X"))
     assert answer.startswith(b"HTTP/1.1 200 ") and answer.endswith(b"\r\n\r\nOK")
-    assert only_event(house, task)["result"] == b"X"
+    assert only_event(house, task["id"])["result"] == b"X"
 
 
 RESULTS = {
@@ -64,7 +59,7 @@ def test_result_is_kept_to_the_byte(house, task, name):
     sent, want = RESULTS[name]
     target = f"{task['path']}?id={task['provider_id']}&code={sent}"
     assert house.public.raw_status(head("GET", target)) == 200
-    assert only_event(house, task)["result"] == want
+    assert only_event(house, task["id"])["result"] == want
     shown = house.task(task["id"])
     if name == "bytes that are no UTF-8":
         assert base64.b64decode(shown["result_base64"]) == want
@@ -80,7 +75,7 @@ def test_long_ids_are_not_rounded(house):
             head("POST", "/callback", "Content-Type: application/json",
                  f"Content-Length: {len(body)}") + body)
         assert status == 200
-        assert only_event(house, task)["provider_id"] == provider_id
+        assert only_event(house, task["id"])["provider_id"] == provider_id
 
 
 def test_chunked_body(house, task):
@@ -91,7 +86,7 @@ def test_chunked_body(house, task):
     data = head("POST", task["path"], "Content-Type: application/x-www-form-urlencoded",
                 "Transfer-Encoding: chunked") + chunks
     assert house.public.raw_status(data) == 200
-    assert only_event(house, task)["result"] in (b"in chunks", b"in+chunks")
+    assert only_event(house, task["id"])["result"] in (b"in chunks", b"in+chunks")
 
 
 def test_expect_100_continue(house, task):
@@ -102,7 +97,7 @@ def test_expect_100_continue(house, task):
         assert peer.recv(4096).startswith(b"HTTP/1.1 100 ")
         peer.sendall(body)
         assert peer.recv(4096).startswith(b"HTTP/1.1 200 ")
-    assert only_event(house, task)["result"] == b"expected"
+    assert only_event(house, task["id"])["result"] == b"expected"
 
 
 BODY = b"id=1&code=X"
@@ -147,7 +142,7 @@ def test_ids_are_text_and_never_paths(house):
         task = house.register(provider_id)
         answer = house.public.get("/callback", id=provider_id, code="X")
         assert answer.status == 200
-        assert only_event(house, task)["provider_id"] == provider_id
+        assert only_event(house, task["id"])["provider_id"] == provider_id
     refused = house.private.post_json("/v1/tasks", {"provider": "sandbox",
                                                     "provider_id": "a\r\nFAKE=1"})
     assert refused.status == 400
@@ -191,7 +186,7 @@ def test_bodies_up_to_the_limit(house, task):
     body = b"id=%s&code=%s" % (task["provider_id"].encode(), code)
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     assert house.public.request("POST", task["path"], body, form).status == 200
-    assert only_event(house, task)["result"] == code
+    assert only_event(house, task["id"])["result"] == code
 
 
 def test_body_over_the_limit_is_413_and_the_next_poll_comes_forward(house, task):
@@ -207,13 +202,13 @@ def test_endless_chunks_are_413(house, task):
     data = head("POST", task["path"], "Transfer-Encoding: chunked") + chunk * 90
     status = house.public.raw_status(data)
     assert status in (413, None), status  # None: the answer was lost with the connection
-    assert not house.events_of(task["id"]) or only_event(house, task)["source"] == "poll"
+    assert not house.events_of(task["id"]) or only_event(house, task["id"])["source"] == "poll"
 
 
 def test_queries_up_to_the_limit(house, task):
     target = f"{task['path']}?id={task['provider_id']}&code={'q' * 200_000}"
     assert house.public.raw_status(head("GET", target)) == 200
-    assert len(only_event(house, task)["result"]) == 200_000
+    assert len(only_event(house, task["id"])["result"]) == 200_000
     beyond = f"{task['path']}?id=1&code={'q' * 400_000}"
     status = house.public.raw_status(head("GET", beyond))
     assert status is None or 400 <= status < 500
@@ -244,7 +239,7 @@ def test_garbage_on_every_bus_socket(house, task):
             sock.send_multipart(shapes[number % len(shapes)])
         sock.close()
     assert house.public.get(task["path"], id=task["provider_id"], code="after").status == 200
-    assert only_event(house, task)["result"] == b"after"
+    assert only_event(house, task["id"])["result"] == b"after"
     for name, daemon in house.daemons.items():
         assert daemon.alive() and daemon.starts == 1, daemon.tail()
         assert daemon.rss_kib() - rss[name] < 32 * 1024, name

@@ -4,6 +4,7 @@ tests/contract/field-cases.jsonl; cases that need no processes are rows of the u
 import pytest
 from support.house import House
 from support.ledger import Ledger, settle
+from support.seen import arrivals, knock, more, only_event
 from support.settings import free_port
 from support.stub import Stub
 from support.until import passes, stays, until
@@ -28,26 +29,6 @@ def task(house):
     house.attach(made["id"], provider_id)
     path = made["callback_url"].removeprefix(house.public.url)
     return {"id": made["id"], "provider_id": provider_id, "path": path}
-
-
-def knock(house, provider_id, code):
-    answer = house.public.get("/callback/sandbox", id=provider_id, code=code)
-    assert (answer.status, answer.text) == (200, "OK")
-
-
-def only_event(house, task_id):
-    events = until(lambda: house.events_of(task_id), SOON_S, "no event")
-    assert len(events) == 1
-    return events[0]
-
-
-def arrivals(house):
-    return house.books()["arrivals"]
-
-
-def more(after, before):
-    """What was counted in between, zeros left out."""
-    return {name: after[name] - before[name] for name in after if after[name] != before[name]}
 
 
 def polling(url=None, **schedule):

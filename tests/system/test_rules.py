@@ -17,6 +17,7 @@ from support.knocker import Knocker
 from support.ledger import Ledger, settle
 from support.load import Load
 from support.peers import HeldProvider, Listener, Sender
+from support.seen import arrivals, demand_audit, knock, more, only_event
 from support.settings import free_port
 from support.stub import Stub
 from support.until import passes, stays, until
@@ -50,31 +51,6 @@ def token_task(house, **params):
     provider_id = fresh(house, **params)
     house.attach(made["id"], provider_id)
     return made["id"], provider_id, made["callback_url"].removeprefix(house.public.url)
-
-
-def knock(house, provider_id, code):
-    answer = house.public.get("/callback/sandbox", id=provider_id, code=code)
-    assert (answer.status, answer.text) == (200, "OK")
-
-
-def only_event(house, task_id):
-    events = until(lambda: house.events_of(task_id), SOON_S, "no event")
-    assert len(events) == 1
-    return events[0]
-
-
-def arrivals(house):
-    return house.books()["arrivals"]
-
-
-def more(after, before):
-    """What was counted in between, zeros left out."""
-    return {name: after[name] - before[name] for name in after if after[name] != before[name]}
-
-
-def demand_audit(house):
-    audit = house.aldaba("audit", "--deep")
-    assert audit.returncode == 0, audit.stdout + audit.stderr
 
 
 # ---- 1: our own verdict never overtakes a callback that was acknowledged ----

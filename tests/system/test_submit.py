@@ -3,6 +3,7 @@ import json
 
 import pytest
 from support.house import House
+from support.seen import demand_audit, only_event
 from support.settings import shop_profile
 from support.until import stays, until
 
@@ -49,19 +50,6 @@ def state(house, task_id):
 def letters(house, task_id, state=""):
     found = house.dead_letters(task=task_id, **({"state": state} if state else {}))
     return [(letter["reason"], letter["state"]) for letter in found]
-
-
-def only_event(house, task_id):
-    events = until(lambda: house.events_of(task_id), SOON_S, "no event")
-    assert len(events) == 1
-    return events[0]
-
-
-def demand_audit(house):
-    def good():
-        audit = house.aldaba("audit", "--deep")
-        return audit.returncode == 0
-    until(good, SOON_S, lambda: house.aldaba("audit", "--deep").stdout)
 
 
 def test_example(house):

@@ -16,6 +16,7 @@ from support import bus
 from support.house import House
 from support.orders import Orders
 from support.peers import HeldProvider, Sender
+from support.seen import demand_audit
 from support.settings import free_port, merge, sandbox_profile, shop_profile
 from support.until import passes, stays, until
 
@@ -46,11 +47,6 @@ def until_letters(house, task_id, *wanted, state=""):
 
 def until_state(house, task_id, state):
     until(lambda: house.task(task_id)["state"] == state, SOON_S, lambda: house.task(task_id))
-
-
-def demand_audit(house):
-    until(lambda: house.aldaba("audit", "--deep").returncode == 0, SOON_S,
-          lambda: house.aldaba("audit", "--deep").stdout)
 
 
 def knock(house, task, code, provider_id="77"):
