@@ -62,6 +62,13 @@ static void events_welcome(events_t *self, zframe_t **who_p, uint64_t has)
         zmsg_destroy(&answer); /* it is gone, and will ask again */
 }
 
+/* A gateway misses keys of this provider. It counts when it has the ones that were fetched last. */
+static void events_missed(events_t *self, uint64_t has, const char *provider)
+{
+    if (provider[0] != '\0' && has == jwks_number(self->tracker->jwks))
+        jwks_missed(self->tracker->jwks, provider);
+}
+
 static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hello *hello)
 {
     struct tracker *tracker = self->tracker;
@@ -71,7 +78,7 @@ static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hell
             return;
         senders_told(tracker->senders, sender, hello->spool_oldest_ms, hello->spool_items,
                      tracker_now(tracker).run_ms);
-        jwks_missed(tracker->jwks, hello->lacks);
+        events_missed(self, hello->jwks, hello->lacks);
         events_welcome(self, who_p, hello->jwks);
         return;
     }
@@ -85,7 +92,7 @@ static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hell
 static void events_head(events_t *self, zframe_t *who, const struct msg_batch *head)
 {
     struct tracker *tracker = self->tracker;
-    jwks_missed(tracker->jwks, head->lacks);
+    events_missed(self, head->jwks, head->lacks);
     if (head->jwks == 0 || head->jwks == jwks_number(tracker->jwks))
         return;
     zframe_t *again = zframe_dup(who);
