@@ -3,11 +3,9 @@ address, the tracker or the gateway goes away. Callbacks are signed here, by the
 import base64
 import contextlib
 import hashlib
-import http.server
 import json
 import os
 import signal
-import threading
 import time
 
 import pytest
@@ -15,6 +13,7 @@ from support import ed25519
 from support.house import House
 from support.http import Client
 from support.settings import free_port, merge, sandbox_profile
+from support.stub import Stub
 from support.until import until
 
 SOON_S = 15
@@ -31,39 +30,12 @@ def jwks(*seeds):
     return json.dumps({"keys": [{"kty": "RSA", "n": "AQAB", "e": "AQAB"}, *map(okp, seeds)]}).encode()
 
 
-class Address(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Shown(Stub):
+    """Where the provider shows its keys: `shown` is (status, body); `heard`, who came."""
 
-    def do_GET(self):
-        self.server.asked.append((self.path, dict(self.headers)))
-        status, body = self.server.answer
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        with contextlib.suppress(OSError):
-            self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
-class Shown(http.server.ThreadingHTTPServer):
-    """Where the provider shows its keys: `answer` is (status, body); `asked`, who came."""
-    daemon_threads = True
-    allow_reuse_address = True
-
-    def __init__(self, port, answer):
-        self.answer = answer
-        self.asked = []
-        super().__init__(("127.0.0.1", port), Address)
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.shutdown()
-        self.server_close()
+    def __init__(self, port, *shown):
+        self.shown = shown
+        super().__init__(lambda _: self.shown, port)
 
 
 def profile(house, port, on_fail="quarantine", cache="24h", **keys):
@@ -136,14 +108,13 @@ def audit(house):
 def test_example():
     """Fetched at the start, without any secret; and it is seen."""
     port = free_port()
-    with Shown(port, (200, jwks(OLD))) as shown, signed_house(port) as house:
+    with Shown(port, 200, jwks(OLD)) as shown, signed_house(port) as house:
         until_proved(house, OLD)
         keys = view(house)
         assert keys["count"] == 1 and keys["error"] == "" and keys["fetched_ms"] > 0
-        assert len(shown.asked) == 1
-        path, headers = shown.asked[0]
-        assert path == "/keys"
-        assert set(name.lower() for name in headers) <= {"host", "accept", "user-agent"}
+        (asked,) = shown.heard
+        assert (asked.method, asked.target) == ("GET", "/keys")
+        assert {name.lower() for name in asked.headers} <= {"host", "accept", "user-agent"}
         until(lambda: any("ev=keys.fetched provider=fal keys=1" in line
                           for line in house.tracker.lines()), SOON_S, "it is not said")
         metrics = house.metrics()
@@ -163,7 +134,7 @@ def test_before_they_are_known_it_is_to_come_again(on_fail):
         provider_id, task = fresh(house)
         assert knock(house, provider_id, OLD).status == 503
         assert not letters(house)
-        with Shown(port, (200, jwks(OLD))):
+        with Shown(port, 200, jwks(OLD)):
             until(lambda: knock(house, provider_id, OLD).status == 200, 3 * SOON_S, "not taken")
             (event,) = until(lambda: house.events_of(task["id"]), SOON_S, "no event")
             assert (event["result"], event["source"]) == (b"signed", "callback")
@@ -183,9 +154,9 @@ def test_a_new_key_is_fetched_when_it_is_met():
     """The provider signs with a key that came after the fetch. Whether it is a forgery is told by
     keys as they are then, and not before: a rotation costs a 503 and no letter."""
     port = free_port()
-    with Shown(port, (200, jwks(OLD))) as shown, signed_house(port, on_fail="reject") as house:
+    with Shown(port, 200, jwks(OLD)) as shown, signed_house(port, on_fail="reject") as house:
         until_proved(house, OLD)
-        shown.answer = (200, jwks(OLD, NEW))
+        shown.shown = (200, jwks(OLD, NEW))
         house.gateway.restart()  # which does not know that its keys are of this minute
         house.until_serving()
         provider_id, task = fresh(house)
@@ -194,23 +165,23 @@ def test_a_new_key_is_fetched_when_it_is_met():
         (event,) = until(lambda: house.events_of(task["id"]), SOON_S, "no event")
         assert (event["result"], event["source"]) == (b"signed", "callback")
         assert view(house)["count"] == 2
-        before = len(shown.asked)
+        before = len(shown.heard)
         provider_id, task = fresh(house)
         for _ in range(5):  # a stranger's, by fresh keys; and he can't have them fetched each time
             assert knock(house, provider_id, bytes(32)).status == 401
         assert not house.events_of(task["id"])
-        assert len(shown.asked) == before
+        assert len(shown.heard) == before
         audit(house)
 
 
 def test_fetched_again_when_the_time_is_over():
     port = free_port()
-    with Shown(port, (200, jwks(OLD))) as shown, signed_house(port, cache="1s") as house:
+    with Shown(port, 200, jwks(OLD)) as shown, signed_house(port, cache="1s") as house:
         until_keys(house, 1)
-        shown.answer = (200, jwks(OLD, NEW))
+        shown.shown = (200, jwks(OLD, NEW))
         until_keys(house, 2)
         until_proved(house, NEW)
-        shown.answer = (200, jwks(NEW))
+        shown.shown = (200, jwks(NEW))
         until_keys(house, 1)
         until_proved(house, NEW)
         audit(house)
@@ -222,14 +193,14 @@ GARBAGE = [(200, b"<html>"), (200, b'{"keys":[]}'), (500, jwks(NEW)), (404, jwks
 
 def test_what_is_no_set_of_keys_changes_nothing():
     port = free_port()
-    with Shown(port, (200, jwks(OLD))) as shown, signed_house(port, cache="1s") as house:
+    with Shown(port, 200, jwks(OLD)) as shown, signed_house(port, cache="1s") as house:
         until_keys(house, 1)
         for answer in GARBAGE[:2]:
-            shown.answer = answer
+            shown.shown = answer
             until(lambda: view(house)["error"], SOON_S, f"not refused: {answer[:1]}")
             assert view(house)["count"] == 1
             until_proved(house, OLD)
-            shown.answer = (200, jwks(OLD))
+            shown.shown = (200, jwks(OLD))
             until(lambda: view(house)["error"] == "", SOON_S, "it does not come back")
         assert any("ev=keys.refused provider=fal" in line for line in house.tracker.lines())
         audit(house)
@@ -238,7 +209,7 @@ def test_what_is_no_set_of_keys_changes_nothing():
 @pytest.mark.parametrize("answer", GARBAGE, ids=range(len(GARBAGE)))
 def test_garbage_at_the_start_is_no_key(answer):
     port = free_port()
-    with Shown(port, answer), signed_house(port) as house:
+    with Shown(port, *answer), signed_house(port) as house:
         until(lambda: view(house)["error"], SOON_S, "it is not refused")
         assert view(house)["count"] == 0
         assert knock(house, "77", NEW).status == 503
@@ -249,7 +220,7 @@ def test_kept_when_the_address_is_away():
     is with the gateway alone, which has no tracker to tell it."""
     port = free_port()
     with signed_house(port) as house:
-        with Shown(port, (200, jwks(OLD))):
+        with Shown(port, 200, jwks(OLD)):
             until_keys(house, 1)
             until(lambda: os.path.isfile(kept(house)), SOON_S, "the gateway keeps none")
         for _ in range(2):
@@ -281,7 +252,7 @@ def test_kept_when_the_address_is_away():
 def test_a_reload_brings_an_address():
     """Fetched without a stop; another address has keys of its own, and a file counts beside it."""
     port, other = free_port(), free_port()
-    with Shown(port, (200, jwks(OLD))), Shown(other, (200, jwks(NEW))), \
+    with Shown(port, 200, jwks(OLD)), Shown(other, 200, jwks(NEW)), \
             signed_house(port, providers=lambda house: {}) as house:
         for address, seed in ((port, OLD), (other, NEW)):
             house.settings["providers"] = {"fal": profile(house, address)}
@@ -319,16 +290,16 @@ def second_gateway(house):
 def test_two_gateways():
     """Each is told, also one that comes later; and a key that one of them met is fetched for both."""
     port = free_port()
-    with Shown(port, (200, jwks(OLD))) as shown, signed_house(port) as house:
+    with Shown(port, 200, jwks(OLD)) as shown, signed_house(port) as house:
         until_keys(house, 1)
         second = second_gateway(house)
         until_proved(house, OLD, client=second)
         until_proved(house, OLD)
-        assert len(shown.asked) == 1
-        shown.answer = (200, jwks(NEW))
+        assert len(shown.heard) == 1
+        shown.shown = (200, jwks(NEW))
         house.gateway.restart()
         house.until_serving()
         until_proved(house, NEW)
         until_proved(house, NEW, client=second)
-        assert len(shown.asked) == 2
+        assert len(shown.heard) == 2
         audit(house)
