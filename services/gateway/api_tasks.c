@@ -213,6 +213,8 @@ static void tasks_make(struct api_call *call, struct msg_register *ask)
         api_problem(call, 422,
                     head.detail[0] ? head.detail
                                    : "This Idempotency-Key was used for another request.");
+    } else if (strcmp(head.rc, "notfound") == 0) { /* the provider; not what the path names */
+        api_refused(call, "invalid", head.detail);
     } else {
         api_refused(call, head.rc, head.detail);
     }

@@ -205,7 +205,10 @@ void command_register(struct tracker *self, const struct msg_register *ask,
     unfit = unfit ? unfit : way_unfit(profile, &way, &self->kept);
     if (unfit) {
         bool full = strcmp(unfit, "full") == 0;
-        command_say(answer, full ? "full" : "invalid",
+        /* Not the fault of a facade's client, who named none. */
+        bool there = profile && !ald_profiles_gone(self->profiles, profile);
+        const char *word = there ? "invalid" : "notfound";
+        command_say(answer, full ? "full" : word,
                     full ? "tracker.max_open tasks are open; try again later." : unfit);
         return;
     }

@@ -3,6 +3,7 @@ request. The sandbox counts by itself what reaches it."""
 import pytest
 from support.house import KEY, House
 from support.ledger import Ledger, settle
+from support.settings import merge
 from support.until import passes, until
 
 SOON_S = 20
@@ -112,7 +113,8 @@ def test_a_ban_is_one_request_and_of_all():
 
 def test_a_poller_that_dies_with_a_batch():
     """Its tasks are asked for again, by another, and each ends once."""
-    with House(pollers=2, profile=sparing(), settings={"tracker": {"lease": "3s"}}) as house:
+    profile = merge(sparing(), {"poll": {"timeout": "3s"}})  # the sandbox holds its answers back
+    with House(pollers=2, profile=profile, settings={"tracker": {"lease": "3s"}}) as house:
         house.start()
         house.poller2.pause()
         ledger = register_all(house, 10, moods="hang")

@@ -390,6 +390,24 @@ def test_the_tracker_is_away():
         stays(lambda: not heard(house, "away"), 1, "it was submitted")
 
 
+def test_its_provider_is_taken_out_of_the_settings():
+    """Read anew, they have none of that name; the facade's own settings need a start. A client's
+    parameters are as good as they were: it may try again."""
+    with new_house() as house:
+        house.settings["facade"] = {**house.settings["facade"], "create_task": "sandbox"}
+        del house.settings["providers"]["tasks"]
+        house.write_settings()
+        for name in ("tracker", "gateway"):
+            daemon = house.daemons[name]
+            daemon.send(signal.SIGHUP)
+            until(lambda d=daemon: any("ev=profile.gone " in line for line in d.lines()), SOON_S,
+                  f"the {name} keeps it")
+        body = {"clientKey": CLIENT_KEY, "task": {"type": "Test", "ref": "gone"}}
+        said = house.private.post_json("/createTask", body).json()
+        assert said["errorCode"] == "ERROR_NO_SLOT_AVAILABLE", said
+        assert not house.tasks()
+
+
 def test_rule_22_a_client_that_has_gone_does_not_buy():
     """No poller is there yet, so nothing was asked; the client hangs up while the tracker stands
     still. Its task is taken back."""

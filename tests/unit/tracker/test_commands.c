@@ -124,6 +124,20 @@ static void test_the_same_id(void **state)
     assert_string_equal(ask(stage, &plain), "ok");
 }
 
+/* It is not in the settings any more, or never was: who did not name it, as a client of the facade,
+ * is not to blame. */
+static void test_the_provider_is_gone(void **state)
+{
+    struct stage *stage = *state;
+    struct msg_register plain = {.req = 1, .provider = "two"};
+    stage_renew(stage, "other: {family: inphp, poll: none}\n");
+    assert_string_equal(ask(stage, &plain), "notfound");
+    assert_string_equal(answer.detail, "This provider is not in the settings any more.");
+    (void)snprintf(plain.provider, sizeof plain.provider, "nobody");
+    assert_string_equal(ask(stage, &plain), "notfound");
+    assert_int_equal(stage_book(stage, BOOK_CREATED), 0);
+}
+
 static void test_refused(void **state)
 {
     struct stage *stage = *state;
@@ -131,7 +145,7 @@ static void test_refused(void **state)
         struct msg_register question;
         const char *want;
     } cases[] = {
-        {{.provider = "nobody", .provider_id = "77"}, "invalid"},
+        {{.provider = "nobody", .provider_id = "77"}, "notfound"},
         {{.provider = "two", .provider_id = "7\n7"}, "invalid"},
         {{.provider = "two", .provider_id = "7\x7f"}, "invalid"},
         {{.provider = "two", .stale_after_ms = -1}, "invalid"},
@@ -189,8 +203,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_STAGE(test_example),     ON_STAGE(test_the_same_key),
         ON_STAGE(test_too_late),    ON_STAGE(test_the_key_of_a_purged_task),
-        ON_STAGE(test_the_same_id), ON_STAGE(test_refused),
-        ON_STAGE(test_attach),      ON_STAGE(test_cancel),
+        ON_STAGE(test_the_same_id), ON_STAGE(test_the_provider_is_gone),
+        ON_STAGE(test_refused),     ON_STAGE(test_attach),
+        ON_STAGE(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
