@@ -11,6 +11,7 @@
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/pending_again.h"
+#include "services/tracker/pushes.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_resubmits.h"
 #include "services/tracker/vault_submits.h"
@@ -364,6 +365,16 @@ static bool act_again(struct tracker *self, struct act *act, struct msg_callback
     return true;
 }
 
+/* A pingback of a caller's own that nobody took: it is sent, not judged. */
+static void act_reinject_push(struct tracker *self, const struct msg_reinject *reinject,
+                              const struct vault_letter *letter, struct msg_ack *ack)
+{
+    enum ald_disposition said = pushes_again(self, letter->task, reinject->original);
+    if (said != ALD_DISP_STILL)
+        ending_close(self, reinject->letter, said == ALD_DISP_DROPPED, said);
+    act_answer(ack, said, said == ALD_DISP_STILL ? letter->reason : ALD_REASON_NONE);
+}
+
 void act_reinject(struct tracker *self, const struct msg_reinject *reinject, struct msg_ack *ack)
 {
     struct vault_letter letter;
@@ -377,6 +388,10 @@ void act_reinject(struct tracker *self, const struct msg_reinject *reinject, str
     }
     if (letter.state != VAULT_LETTER_OPEN) {
         act_answer(ack, letter.outcome, ALD_REASON_NONE);
+        return;
+    }
+    if (letter.reason == ALD_REASON_CONSUMER_REJECTED) {
+        act_reinject_push(self, reinject, &letter, ack);
         return;
     }
     if (!act_again(self, &act, &message, reinject, &letter)) {
@@ -407,6 +422,8 @@ void act_closing(struct tracker *self, const struct msg_closing *closing, struct
         if (letter.arrival != 0)
             vault_arrival_move(&self->vault, letter.arrival, ALD_DISP_DEAD, ALD_DISP_DROPPED, 0,
                                "");
+        if (letter.reason == ALD_REASON_CONSUMER_REJECTED)
+            pushes_drop(self, letter.task);
         ending_close(self, closing->letter, true, ALD_DISP_DROPPED);
     }
     act_answer(ack, ALD_DISP_APPLIED, ALD_REASON_NONE);

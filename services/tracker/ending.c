@@ -40,7 +40,7 @@ void ending_apply(struct tracker *self, struct pending_task **task_p, const stru
             profile->name, task->id, ald_state_name(ending->state), ald_source_name(ending->source),
             result.seq);
     if (task->pushes)
-        pushes_ended(self->pushes, task->id, ending);
+        pushes_ended(self->pushes, task->id, profile, ending);
     if (task->submit || task->kept)
         submit_over(self, task, ending->state != ALD_STATE_EXPIRED,
                     ending->state == ALD_STATE_CANCELLED);

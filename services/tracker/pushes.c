@@ -6,9 +6,11 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/config/facade_word.h"
+#include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_pushes.h"
 
 enum { PUSHES_LEASE_MS = 60000, PUSHES_BYTES_MAX = 1 << 20 /* in a message, and one more */ };
+enum { PUSHES_LETTER_MAX = ALD_SUBMISSION_MAX + (64 << 10) };
 
 /* One that a poller has. */
 struct push {
@@ -72,7 +74,39 @@ void pushes_back(struct tracker *tracker)
     vault_each_waiting_push(&tracker->vault, pushes_waits, tracker);
 }
 
-void pushes_ended(pushes_t *self, uint64_t task, const struct ending *ending)
+/* What nobody took is not lost: the letter holds what is to be sent. */
+static void pushes_letter(struct tracker *tracker, uint64_t task, const char *provider,
+                          struct ald_span body, const char *cause)
+{
+    char id[ALD_ULID_MAX];
+    struct ald_buf original;
+    struct vault_end end = {0};
+    struct msg_callback message = {
+        .task = task, .body = body, .received_at_ms = tracker_now(tracker).wall_ms};
+    if (vault_letter_of(&tracker->vault, task, ALD_REASON_CONSUMER_REJECTED, id))
+        return; /* it was sent again by its letter */
+    (void)vault_end_find(&tracker->vault, task, tracker_tail_seq(tracker, task), &end);
+    ald_text_cut(message.provider, sizeof message.provider, ald_span_str(provider));
+    ald_text_cut(message.proof, sizeof message.proof, ald_span_str(ald_proof_name(ALD_PROOF_AUTH)));
+    ald_text_cut(message.method, sizeof message.method, ald_span_str("POST"));
+    ald_text_cut(message.path, sizeof message.path, ald_span_str("pingback"));
+    ald_buf_init(&original, PUSHES_LETTER_MAX);
+    if (body.len > 0 && ald_wire_encode(&MSG_CALLBACK, &message, &original) != ALD_OK)
+        ald_buf_reset(&original);
+    const struct ending_letter letter = {.reason = ALD_REASON_CONSUMER_REJECTED,
+                                         .cause = cause,
+                                         .provider = provider,
+                                         .provider_id = end.provider_id,
+                                         .task = task,
+                                         .proof = ALD_PROOF_AUTH, /* our own words */
+                                         .digest = "",
+                                         .original = ald_buf_span(&original)};
+    ending_letter(tracker, &letter, id);
+    ald_buf_free(&original);
+}
+
+void pushes_ended(pushes_t *self, uint64_t task, const struct ald_profile *profile,
+                  const struct ending *ending)
 {
     struct tracker *tracker = self->tracker;
     const struct ald_facade_end end = {.task = task,
@@ -93,6 +127,8 @@ void pushes_ended(pushes_t *self, uint64_t task, const struct ending *ending)
         vault_push_settle(&tracker->vault, task, false);
         vault_note(&tracker->vault, task, tracker_now(tracker).wall_ms, "pingback.given_up",
                    "the result is too large");
+        pushes_letter(tracker, task, profile->name, ald_span_of(NULL, 0),
+                      "The result is too large for the caller's own pingback.");
     }
     ald_buf_free(&body);
 }
@@ -157,6 +193,22 @@ size_t pushes_lease(pushes_t *self, uint64_t *lease, size_t credit, zmsg_t **msg
 
 /* ---- outcomes ---- */
 
+static void pushes_give_up(pushes_t *self, uint64_t task, unsigned tries, const char *said)
+{
+    struct tracker *tracker = self->tracker;
+    struct ald_buf body;
+    char cause[ALD_TEXT_MAX];
+    char provider[ALD_PROVIDER_MAX] = "";
+    ald_buf_init(&body, ALD_SUBMISSION_MAX);
+    (void)snprintf(cause, sizeof cause,
+                   "The caller's own pingback was not taken in %u tries; at last: %.160s", tries,
+                   said);
+    if (vault_push_words(&tracker->vault, task, provider, &body))
+        pushes_letter(tracker, task, provider, ald_buf_span(&body), cause);
+    vault_push_rest(&tracker->vault, task);
+    ald_buf_free(&body);
+}
+
 static void pushes_failed(pushes_t *self, const struct msg_outcome *outcome, unsigned tries)
 {
     static const struct ald_backoff backoff = {.first_ms = PUSHES_FIRST_MS,
@@ -175,7 +227,7 @@ static void pushes_failed(pushes_t *self, const struct msg_outcome *outcome, uns
     if (over) {
         ald_log(ALD_WARN, "pingback.given_up", "task=%llu tries=%u text=%s",
                 (unsigned long long)outcome->task, tries + 1, ALD_Q(said));
-        vault_push_settle(&tracker->vault, outcome->task, false);
+        pushes_give_up(self, outcome->task, tries + 1, said);
         return;
     }
     int64_t wait_ms = ald_backoff_wait(&backoff, tries, random);
@@ -192,7 +244,11 @@ const char *pushes_outcome(pushes_t *self, const struct msg_outcome *outcome)
     if (!vault_push_tries(&self->tracker->vault, outcome->task, &tries))
         return "duplicate";
     bool taken = outcome->answered && outcome->http >= 200 && outcome->http < 300;
+    char letter[ALD_ULID_MAX];
     if (taken) {
+        if (vault_letter_of(&self->tracker->vault, outcome->task, ALD_REASON_CONSUMER_REJECTED,
+                            letter))
+            ending_answered(self->tracker, letter, false);
         vault_push_settle(&self->tracker->vault, outcome->task, true);
         vault_note(&self->tracker->vault, outcome->task, outcome->at_ms, "pingback", "");
     } else {
@@ -200,4 +256,32 @@ const char *pushes_outcome(pushes_t *self, const struct msg_outcome *outcome)
     }
     self->next_ms = 0;
     return taken ? "applied" : "progress";
+}
+
+enum ald_disposition pushes_again(struct tracker *tracker, uint64_t task, struct ald_span original)
+{
+    struct msg_callback message;
+    switch (vault_push_state(&tracker->vault, task)) {
+    case VAULT_PUSH_NONE: /* with its task its address is forgotten */
+        return ALD_DISP_DROPPED;
+    case VAULT_PUSH_OVER:
+        return ALD_DISP_DUPLICATE;
+    case VAULT_PUSH_LIVE:
+        break;
+    case VAULT_PUSH_RESTS:
+        if (ald_wire_decode(&MSG_CALLBACK, &message, original) != ALD_OK || message.body.len == 0)
+            break;
+        vault_push_revive(&tracker->vault, task, message.body, PUSHES_TRIES_MAX - 1,
+                          tracker_now(tracker).run_ms);
+        if (tracker->pushes)
+            tracker->pushes->next_ms = 0;
+        break;
+    }
+    return ALD_DISP_STILL; /* who takes it closes the letter */
+}
+
+void pushes_drop(struct tracker *tracker, uint64_t task)
+{
+    if (vault_push_state(&tracker->vault, task) != VAULT_PUSH_OVER)
+        vault_push_settle(&tracker->vault, task, false);
 }

@@ -1,5 +1,6 @@
 /* pushes.h - callers' own pingbacks: each task's end is told to the address that came with it, by a
- * poller, until the caller has taken it with a 2xx or it has been tried often enough.
+ * poller, until the caller has taken it with a 2xx or it has been tried often enough. Then it is a
+ * letter (consumer_rejected), by which it is sent again, on the dlq's schedule or by a person.
  *
  * What is due is on disk, written in the transaction of the end; in memory is what pollers have
  * now. A pingback may come twice. They belong to no account: no budget or block holds them back.
@@ -25,7 +26,8 @@ void pushes_destroy(pushes_t **self_p);
 void pushes_add(struct tracker *tracker, struct pending_task *task, const struct msg_register *ask);
 
 /* Within a transaction: the task, which has one, ends. */
-void pushes_ended(pushes_t *self, uint64_t task, const struct ending *ending);
+void pushes_ended(pushes_t *self, uint64_t task, const struct ald_profile *profile,
+                  const struct ending *ending);
 
 /* Read back: which open tasks have one. */
 void pushes_back(struct tracker *tracker);
@@ -36,6 +38,13 @@ size_t pushes_lease(pushes_t *self, uint64_t *lease, size_t credit, zmsg_t **msg
 
 /* Within a transaction: what a poller says of one. The word of its acknowledgement. */
 const char *pushes_outcome(pushes_t *self, const struct msg_outcome *outcome);
+
+/* Within a transaction: the letter of one that was given up is re-injected, original is its
+ * message. One more try, with its words. What the dlq is told: `still`, and when the caller has
+ * taken it the letter is closed; or why it closes now. */
+enum ald_disposition pushes_again(struct tracker *tracker, uint64_t task, struct ald_span original);
+/* Within a transaction: the letter is dropped, and with it what it was about. */
+void pushes_drop(struct tracker *tracker, uint64_t task);
 
 /* Memory was thrown away: none is under way. NULL is allowed. */
 void pushes_forget(pushes_t *self);

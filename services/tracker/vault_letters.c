@@ -130,6 +130,22 @@ void vault_letters_of(struct vault *self, uint64_t task, const char *digest,
     ald_stmt_reset(stmt);
 }
 
+bool vault_letter_of(struct vault *self, uint64_t task, enum ald_reason reason,
+                     char out[ALD_ULID_MAX])
+{
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT letter FROM letters WHERE task = ?1 AND"
+                                           " task <> 0 AND reason = ?2 AND state = 0");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, reason);
+    bool found = vault_step(self, stmt);
+    if (found)
+        ald_text_cut(out, ALD_ULID_MAX, ald_stmt_text(stmt, 0));
+    ald_stmt_reset(stmt);
+    return found;
+}
+
 void vault_outbox_each(struct vault *self, uint64_t after, size_t limit, vault_outbox_fn *fn,
                        void *context)
 {

@@ -40,6 +40,10 @@ struct vault_letters_of {
 void vault_letters_of(struct vault *self, uint64_t task, const char *digest,
                       struct vault_letters_of *out);
 
+/* The open letter of a task with this reason. False: there is none. */
+bool vault_letter_of(struct vault *self, uint64_t task, enum ald_reason reason,
+                     char out[ALD_ULID_MAX]);
+
 /* Open letters without full proof, counted by provider, reason and proof. */
 typedef void vault_unproven_fn(void *context, const char *provider, const struct vault_letter *sum,
                                uint64_t count);

@@ -1,5 +1,6 @@
 #include "services/tracker/vault_pushes.h"
 
+#include "common/base/text.h"
 #include "services/tracker/vault_sql.h"
 
 /* State: 0 waits for the end, 1 due, then: */
@@ -57,6 +58,23 @@ bool vault_push_tries(struct vault *self, uint64_t task, unsigned *tries)
     return found;
 }
 
+bool vault_push_words(struct vault *self, uint64_t task, char provider[ALD_PROVIDER_MAX],
+                      struct ald_buf *body)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT t.provider, p.body FROM pushes p JOIN tasks t ON"
+                                           " t.id = p.task WHERE p.task = ?1 AND p.state = 1");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    bool found = vault_step(self, stmt);
+    if (found) {
+        ald_text_cut(provider, ALD_PROVIDER_MAX, ald_stmt_text(stmt, 0));
+        ald_buf_put_span(body, ald_stmt_blob(stmt, 1));
+    }
+    ald_stmt_reset(stmt);
+    return found && ald_buf_ok(body);
+}
+
 void vault_push_again(struct vault *self, uint64_t task, unsigned tries, int64_t next_ms)
 {
     ald_stmt_t *stmt = vault_prepare(
@@ -66,6 +84,47 @@ void vault_push_again(struct vault *self, uint64_t task, unsigned tries, int64_t
     ald_stmt_bind_i64(stmt, 1, (int64_t)task);
     ald_stmt_bind_i64(stmt, 2, tries);
     ald_stmt_bind_i64(stmt, 3, next_ms);
+    vault_run(self, stmt);
+}
+
+void vault_push_rest(struct vault *self, uint64_t task)
+{
+    ald_stmt_t *stmt =
+        vault_prepare(self, "UPDATE pushes SET state = ?2, body = NULL WHERE task = ?1");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, PUSH_GIVEN_UP);
+    vault_run(self, stmt);
+}
+
+enum vault_push_state vault_push_state(struct vault *self, uint64_t task)
+{
+    enum vault_push_state state = VAULT_PUSH_NONE;
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT state, url FROM pushes WHERE task = ?1");
+    if (!stmt)
+        return state;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    if (vault_step(self, stmt)) {
+        int64_t row = ald_stmt_i64(stmt, 0);
+        bool rests = row == PUSH_GIVEN_UP && ald_stmt_text(stmt, 1).len > 0;
+        state = row < PUSH_DELIVERED ? VAULT_PUSH_LIVE : rests ? VAULT_PUSH_RESTS : VAULT_PUSH_OVER;
+    }
+    ald_stmt_reset(stmt);
+    return state;
+}
+
+void vault_push_revive(struct vault *self, uint64_t task, struct ald_span body, unsigned tries,
+                       int64_t now_ms)
+{
+    ald_stmt_t *stmt = vault_prepare(
+        self, "UPDATE pushes SET state = 1, body = ?2, tries = ?3, next_ms = ?4 WHERE task = ?1");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_blob(stmt, 2, body);
+    ald_stmt_bind_i64(stmt, 3, tries);
+    ald_stmt_bind_i64(stmt, 4, now_ms);
     vault_run(self, stmt);
 }
 

@@ -27,10 +27,30 @@ void vault_push_due(struct vault *self, uint64_t task, struct ald_span body, int
 
 /* It failed for the tries-th time: again then. */
 void vault_push_again(struct vault *self, uint64_t task, unsigned tries, int64_t next_ms);
+/* It was tried often enough: its address is kept for a person, its words are in a letter. */
+void vault_push_rest(struct vault *self, uint64_t task);
+
+enum vault_push_state {
+    VAULT_PUSH_NONE,  /* there is none, or it is purged with its task */
+    VAULT_PUSH_LIVE,  /* it waits, or is due */
+    VAULT_PUSH_RESTS, /* vault_push_rest */
+    VAULT_PUSH_OVER   /* taken, or nobody wants it any more */
+};
+enum vault_push_state vault_push_state(struct vault *self, uint64_t task);
+
+/* One that rests is due again, with this body, after so many tries. */
+void vault_push_revive(struct vault *self, uint64_t task, struct ald_span body, unsigned tries,
+                       int64_t now_ms);
+
+/* It is over: address and words are forgotten. */
 void vault_push_settle(struct vault *self, uint64_t task, bool delivered);
 
 /* Tries so far of one that is due. False: it is not due any more. */
 bool vault_push_tries(struct vault *self, uint64_t task, unsigned *tries);
+
+/* What one that is due says, and its task's provider. */
+bool vault_push_words(struct vault *self, uint64_t task, char provider[ALD_PROVIDER_MAX],
+                      struct ald_buf *body);
 
 /* Call fn with those that are due, at most limit, until it says no. Outside of transactions, too.
  */

@@ -161,9 +161,86 @@ static void test_until_it_is_given_up(void **state)
     pushes_destroy(&stage->tracker.pushes);
 }
 
+static void give_up(struct stage *stage, uint64_t task)
+{
+    for (unsigned i = 0; i < PUSHES_TRIES_MAX; i++) {
+        assert_string_equal(lease(stage), form(task, "a%2Bb"));
+        assert_string_equal(tell(stage, task, 500), "progress");
+        stage_pass(PUSHES_WAIT_MAX_MS + PUSHES_WAIT_MAX_MS / 4);
+    }
+    assert_string_equal(lease(stage), "");
+}
+
+/* What was given up is a letter that holds it: each re-injection is one more try, the caller's 2xx
+ * closes it, and there is one letter however often it fails. */
+static void test_rule_7_a_letter_sends_it_again(void **state)
+{
+    struct stage *stage = *state;
+    const struct stage_again again = {.by_person = true};
+    start(stage);
+    uint64_t task = place(stage, false);
+    struct msg_letter letter;
+    finish(stage, task);
+    assert_false(stage_letter(stage, &letter));
+    give_up(stage, task);
+    assert_true(stage_letter(stage, &letter));
+    assert_string_equal(letter.reason, "consumer_rejected");
+    assert_string_equal(letter.provider, "two");
+    assert_string_equal(letter.provider_id, "77");
+    assert_int_equal(letter.task, task);
+    assert_non_null(strstr(letter.cause, "12 tries; at last: http=500"));
+    for (unsigned i = 0; i < 3; i++) {
+        struct msg_ack said = stage_reinject(stage, &again);
+        assert_string_equal(said.disposition, "still");
+        assert_string_equal(said.reason, "consumer_rejected");
+        assert_string_equal(stage_reinject(stage, &again).disposition, "still"); /* under way */
+        if (i == 1) {
+            stage_stop(stage); /* so that service time goes on */
+            kill_it(stage);
+        }
+        assert_string_equal(lease(stage), form(task, "a%2Bb"));
+        if (i == 2)
+            break;
+        assert_string_equal(tell(stage, task, 0), "progress");
+        stage_pass(STAGE_HOUR);
+        assert_string_equal(lease(stage), "");
+        assert_int_equal(stage_book(stage, BOOK_LETTERS_MADE), 1);
+        assert_int_equal(stage_book(stage, BOOK_LETTERS_RESOLVED), 0);
+    }
+    assert_string_equal(tell(stage, task, 200), "applied");
+    assert_int_equal(stage_book(stage, BOOK_LETTERS_RESOLVED), 1);
+    stage_pass(STAGE_HOUR);
+    assert_string_equal(lease(stage), "");
+    pushes_destroy(&stage->tracker.pushes);
+}
+
+/* A person drops it: it is not sent, also when a try is under way. */
+static void test_a_dropped_letter(void **state)
+{
+    struct stage *stage = *state;
+    start(stage);
+    uint64_t task = place(stage, false);
+    struct msg_letter letter;
+    finish(stage, task);
+    give_up(stage, task);
+    assert_true(stage_letter(stage, &letter));
+    assert_string_equal(stage_reinject(stage, &(struct stage_again){0}).disposition, "still");
+    assert_string_equal(lease(stage), form(task, "a%2Bb"));
+    (void)stage_close(stage, letter.letter);
+    assert_string_equal(tell(stage, task, 500), "duplicate");
+    stage_pass(STAGE_HOUR);
+    assert_string_equal(lease(stage), "");
+    assert_int_equal(stage_book(stage, BOOK_LETTERS_DROPPED), 1);
+    pushes_destroy(&stage->tracker.pushes);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {ON_STAGE(test_example), ON_STAGE(test_without_a_result),
-                                       ON_STAGE(test_kills), ON_STAGE(test_until_it_is_given_up)};
+    const struct CMUnitTest tests[] = {ON_STAGE(test_example),
+                                       ON_STAGE(test_without_a_result),
+                                       ON_STAGE(test_kills),
+                                       ON_STAGE(test_until_it_is_given_up),
+                                       ON_STAGE(test_rule_7_a_letter_sends_it_again),
+                                       ON_STAGE(test_a_dropped_letter)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
