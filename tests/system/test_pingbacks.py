@@ -1,6 +1,8 @@
 """A client's own pingback: aldaba calls it when its task has ended, until the client has taken it."""
+import contextlib
 import http.server
 import json
+import sqlite3
 import threading
 import urllib.parse
 
@@ -112,6 +114,34 @@ def test_until_it_is_taken(house):
         assert len(late.got) == 2 and late.got[0] == late.got[1]
     finally:
         late.close()
+
+
+def test_rule_7_given_up_it_is_a_letter():
+    """Twelve tries take forty minutes, so eleven are written down while the tracker is down. The
+    letter calls the client once more when a person says so, and is closed by its answer."""
+    port = free_port()
+    with new_house(allow=HERE) as house:
+        task_id, _ = place(house, f"http://127.0.0.1:{port}/", solve=0)
+        until(lambda: noted(house, task_id, "pingback.failed"), END_S, "it was not tried")
+        assert house.tracker.stop() == 0
+        with contextlib.closing(sqlite3.connect(f"{house.folder}/data/tracker.db")) as store, store:
+            store.execute("UPDATE pushes SET tries = 11, next_ms = 0")
+        house.tracker.start()
+        (letter,) = until(lambda: house.dead_letters(task=task_id), END_S, "there is no letter")
+        assert letter["reason"] == "consumer_rejected" and "12 tries" in letter["cause"], letter
+        assert noted(house, task_id, "pingback.given_up")
+        receiver = Receiver(port)
+        try:
+            done = house.aldaba("dlq", "replay", "--yes", letter["id"])
+            assert done.returncode == 0, done
+            said = dict(urllib.parse.parse_qsl(receiver.one()[2]))
+            assert said["id"] == task_id and said["code"]
+            until(lambda: not house.dead_letters(task=task_id), END_S, "the letter stays open")
+            assert noted(house, task_id, "pingback") and len(receiver.got) == 1
+        finally:
+            receiver.close()
+        audit = house.aldaba("audit", "--deep")
+        assert audit.returncode == 0, audit.stdout + audit.stderr
 
 
 def test_the_tracker_dies_before_the_end(house, receiver):
