@@ -25,7 +25,7 @@ def weights(known):
     return parse
 
 
-EPILOG = f"""fates of tasks (--fates, or fate= in a submission):
+EPILOG = f"""fates of tasks (--fates, or fate= in a submission; fate=a,b: of the first one of a ref=, of later ones):
 {words(FATES)}
 
 moods of polls (--moods, or moods=a,b,... in a submission: one a poll, then the truth; `a*` stays):

@@ -68,6 +68,7 @@ class Provider:
         self.moods = Chooser(options.seed, options.moods, "truth")
         self.mood_counts = collections.Counter()
         self.requests = collections.Counter()
+        self.submissions = collections.Counter()  # of each ref, as far as they became tasks
         self.orders = {}  # ref -> what becomes of its next requests
         self.heard = []  # parameters of the requests to submit, as they came
         self.request_times = collections.defaultdict(list)
@@ -82,7 +83,7 @@ class Provider:
 
     def submit(self, params):
         """A new task; raises ValueError when a fate or mood is asked for that there is not."""
-        name, _, amount = params.get("fate", "").replace(":", "=").partition("=")
+        name, _, amount = self.wanted_fate(params).replace(":", "=").partition("=")
         if name and name not in FATES:
             raise ValueError(f"unknown fate {name!r}; known are: {', '.join(FATES)}")
         task = Task(self.next_number, len(self.tasks), params)
@@ -101,6 +102,14 @@ class Provider:
         solve_s = task.number("solve", self.options.solve * luck.uniform(0.5, 1.5))
         task.ready_at = asyncio.get_running_loop().time() + solve_s
         return task
+
+    def wanted_fate(self, params):
+        """Of `fate=a,b` the first submission of a `ref=` has a, all others b."""
+        words = params.get("fate", "").split(",")
+        ref = params.get("ref", "")
+        before = self.submissions[ref]
+        self.submissions[ref] += 1
+        return words[min(before, len(words) - 1)]
 
     def order(self, params):
         """What becomes of this request to submit: the next word of `orders=` for its `ref=`."""
