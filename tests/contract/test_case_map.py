@@ -6,7 +6,7 @@ import re
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 NAMED = re.compile(r"(?P<file>tests/[\w/.-]+)::(?P<test>test_\w+)(\[(?P<row>[^\]]+)\])?")
-WAIT = {24, 75}  # may have nothing but a `later`
+WAIT = {75}  # may have nothing but a `later`
 
 
 def read_cases():

@@ -135,6 +135,74 @@ def test_all_callbacks_stop():
         assert max(polls) <= 5 + 1, "a task asked more often than it may"
 
 
+# ---- nobody to ask ----
+
+
+class Silent(http.server.BaseHTTPRequestHandler):
+    """Takes each job with 202, and never says another word."""
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.taken += 1
+        body = b'{"job_id": "j%d"}' % self.server.taken
+        self.send_response(202)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def silent_profile(port):
+    """It has no address to ask at, so its profile says what is done when the callback is late."""
+    return {"secrets": {}, "id": {"max_len": 64}, "poll": "none", "recover": {"on_stale": "alert"},
+            "codes": {"_default": {"class": "unknown"}},
+            "submit": {"request": {"method": "POST", "url": f"http://127.0.0.1:{port}/jobs",
+                                   "encode": "json"},
+                       "callback_param": {"in": "body", "name": "webhook"},
+                       "rules": [{"when": [{"http": "2xx"}, {"json": "/job_id", "is": "scalar"}],
+                                  "then": "accepted", "id": {"json": "/job_id"}}]},
+            "callback": {"body": "json", "id": {"json": "/job_id"}, "auth": {"url_token": "path"},
+                         "trust": "token", "stale_after": "1s",
+                         "rules": [{"when": [{"json": "/text", "is": "present"}], "then": "done",
+                                    "result": {"json": "/text"}}]}}
+
+
+def test_nobody_can_be_asked_and_no_callback_comes():
+    """24: taken with 202, then silence. It is said when the callback is late, once; nothing is sent
+    again, and the task ends at its deadline, with one event and one letter."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+    server.taken = 0
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    settings = {"tracker": {"last_poll_grace": "1s"},
+                "providers": {"silent": silent_profile(server.server_port)}}
+    with House(settings=settings) as house:
+        house.start()
+        made = house.post("/v1/tasks", {"provider": "silent", "params": {"media_url": "x"},
+                                        "give_up_after": "6s"})
+
+        def notes(what):
+            return [note for note in house.task(made["id"])["timeline"] if note["what"] == what]
+
+        until(lambda: notes("late"), SOON_S, lambda: house.task(made["id"]))
+        shown = house.task(made["id"])
+        assert (shown["state"], shown["provider_id"]) == ("pending", "j1")
+        assert sum("ev=task.late" in line for line in house.tracker.lines()) == 1
+        assert [value for name, value in house.metrics().items()
+                if name.startswith("aldaba_tasks_late_total{") and 'provider="silent"' in name] == [1]
+        ended = house.ended(made["id"], 20)
+        assert (ended["state"], ended["source"], ended["polls"]) == ("expired", "expired", 0)
+        assert len(notes("late")) == 1 and server.taken == 1
+        assert len(house.events_of(made["id"])) == 1
+        letters = until(lambda: house.dead_letters(task=made["id"]), SOON_S, "no letter")
+        assert [letter["reason"] for letter in letters] == ["expired"]
+        assert house.aldaba("audit").returncode == 0
+    server.shutdown()
+    server.server_close()
+
+
 # ---- order and copies ----
 
 
