@@ -2,6 +2,7 @@
 tests/contract/field-cases.jsonl; cases that need no processes are rows of the unit tests."""
 
 import pytest
+from support import bus
 from support.house import House
 from support.ledger import Ledger, settle
 from support.seen import arrivals, knock, more, only_event
@@ -405,4 +406,39 @@ def test_a_letter_that_never_helps_is_held():
         house.post(f"/v1/dead-letters/{letter}/replay", {})
         until(lambda: not house.dead_letters(), 10, "the replay did not help")
         assert shown()["attempts"] == len(shown()["history"]) == 5
+        assert house.aldaba("audit").returncode == 0
+
+
+def test_a_letter_is_counted_when_it_is_handed_out():
+    """75: who gets the letter dies with it in hand. The attempt is on disk before it is sent, not
+    when it has failed: also over a kill of the dlq it is neither forgotten nor counted twice."""
+    settings = {"dlq": {"first_after": "1h", "tick": "50ms", "max_attempts": 2}}
+    with House(settings=settings, profile={"callback": {"parked_for": "300ms"}}) as house:
+        house.start()
+        knock(house, "never registered", "X")
+        letter = until(lambda: house.dead_letters(reason="unknown_task"), 10, "no letter")[0]["id"]
+
+        def ask(kind):
+            with bus.Channel(house.run, "letters") as desk:
+                return desk.ask(kind, letter=letter)
+
+        def attempts():
+            return ask("letter.show")[1].get("attempts", 0)
+
+        until(lambda: ask("letter.show")[0]["rc"] == "ok", 10, "it does not come to the dlq")
+        assert ask("letter.replay")[0]["rc"] == "ok"
+        until(lambda: len(house.get(f"/v1/dead-letters/{letter}")["history"]) == 1, 10, "no answer")
+        assert attempts() == 1
+        house.tracker.pause()  # it takes what it is sent, and gets no further
+        assert ask("letter.replay")[0]["rc"] == "ok"
+        until(lambda: attempts() == 2, 10, "it is not handed out")
+        house.tracker.kill9()
+        house.dlq.restart()
+        assert attempts() == 2
+        house.tracker.start()
+        house.until_serving()
+        held = until(lambda: house.dead_letters(state="held"), 20, "it is never held")
+        assert [one["id"] for one in held] == [letter] and held[0]["attempts"] == 2
+        history = house.get(f"/v1/dead-letters/{letter}")["history"]
+        assert [one["outcome"] for one in history] == ["still"] * 2
         assert house.aldaba("audit").returncode == 0
