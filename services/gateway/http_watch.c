@@ -17,6 +17,7 @@ void http_crew_init(struct http_crew *self, int64_t head_ms)
     (void)pthread_mutex_init(&self->lock, NULL);
     self->first = NULL;
     self->head_ms = head_ms;
+    self->crowd_ms = 0;
 }
 
 void http_crew_free(struct http_crew *self)
@@ -51,7 +52,7 @@ struct watch_patience {
     int64_t body_ms;
 };
 
-static struct watch_patience crew_patience(struct http_crew *self)
+static struct watch_patience crew_patience(struct http_crew *self, int64_t now_ms)
 {
     struct watch_patience patience = {self->head_ms, INT64_MAX};
     size_t waiting = 0;
@@ -60,15 +61,21 @@ static struct watch_patience crew_patience(struct http_crew *self)
         (void)pthread_mutex_lock(&w->lock);
         enum http_watch_state state = w->state;
         (void)pthread_mutex_unlock(&w->lock);
-        if (state == HTTP_WATCH_FREE)
+        if (state == HTTP_WATCH_FREE) {
+            self->crowd_ms = 0;
             return patience;
+        }
         if (state == HTTP_WATCH_BUSY)
             busy++;
         else
             waiting++;
     }
-    if (patience.head_ms > HTTP_CROWD_HEAD_MS)
-        patience.head_ms = HTTP_CROWD_HEAD_MS;
+    if (self->crowd_ms == 0)
+        self->crowd_ms = now_ms;
+    bool stood = now_ms - self->crowd_ms >= HTTP_CROWD_LONG_MS;
+    int64_t most_ms = stood ? HTTP_CROWD_LONG_HEAD_MS : HTTP_CROWD_HEAD_MS;
+    if (patience.head_ms > most_ms)
+        patience.head_ms = most_ms;
     if (waiting >= busy) /* a body that has begun is given up only if clients are the cause */
         patience.body_ms = HTTP_CROWD_BODY_MS;
     return patience;
@@ -93,7 +100,7 @@ static void watch_tick(struct http_watch *self, const struct watch_patience *pat
 void http_crew_tick(struct http_crew *self, int64_t now_ms)
 {
     (void)pthread_mutex_lock(&self->lock);
-    struct watch_patience patience = crew_patience(self);
+    struct watch_patience patience = crew_patience(self, now_ms);
     for (struct http_watch *w = self->first; w; w = w->next)
         watch_tick(w, &patience, now_ms);
     (void)pthread_mutex_unlock(&self->lock);

@@ -19,6 +19,10 @@
  * the first packet after the handshake; a body may need some round trips. */
 enum { HTTP_CROWD_HEAD_MS = 250, HTTP_CROWD_BODY_MS = 1000 };
 
+/* Once no thread has been free for so long, whoever gets one has stood in the queue, and his head
+ * has come meanwhile. */
+enum { HTTP_CROWD_LONG_MS = 1000, HTTP_CROWD_LONG_HEAD_MS = 50 };
+
 enum http_watch_state { HTTP_WATCH_FREE, HTTP_WATCH_HEAD, HTTP_WATCH_BODY, HTTP_WATCH_BUSY };
 
 /* One thread, made of zeros. The fields are guarded by lock, so that a signal never hits a thread
@@ -38,6 +42,7 @@ struct http_crew {
     pthread_mutex_t lock;
     struct http_watch *first;
     int64_t head_ms;
+    int64_t crowd_ms; /* since when no thread is free; 0: one is */
 };
 
 /* head_ms: the longest wait for a head, counted from the first tick that sees it. */

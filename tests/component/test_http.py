@@ -229,6 +229,17 @@ def test_a_crowd_holds_up_the_api_for_a_short_time():
             peer.close()
 
 
+def test_idle_clients_and_streams_together():
+    """600 clients that say nothing, on the 8 threads that 16 event streams leave of the 24 of the
+    default: 19 s of patience with each in turn, did it not shrink."""
+    with welcomed(gateway={"api_threads": 8, "api_waiters": 1}) as (gate, _):
+        peers = silent(gate.private.port, 600, b"")
+        took_s = answer_s(gate.private, "GET", "/healthz")
+        for peer in peers:
+            peer.close()
+        assert took_s < 15, took_s
+
+
 @pytest.mark.parametrize("data, status", [(b"GET /cb", 408), (b"", None)])
 def test_a_late_head_is_408(data, status):
     """It may be the begin of a genuine callback: not 400."""

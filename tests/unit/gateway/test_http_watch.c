@@ -102,12 +102,41 @@ static void test_the_next_wait_begins_anew(void **state)
     http_crew_free(&crew);
 }
 
+/* While no thread is free for long, who gets one has waited before, and says his head at once. */
+static void test_a_crowd_that_stays(void **state)
+{
+    (void)state;
+    struct http_crew crew;
+    struct http_watch watch = {0};
+    http_crew_init(&crew, HEAD_MS);
+    http_crew_join(&crew, &watch);
+    (void)http_watch_done(&watch);
+    http_crew_tick(&crew, 1000);
+    http_watch_head(&watch);
+    http_crew_tick(&crew, 1000 + HTTP_CROWD_LONG_MS);
+    http_crew_tick(&crew, 1000 + HTTP_CROWD_LONG_MS + HTTP_CROWD_LONG_HEAD_MS - 1);
+    assert_false(http_watch_done(&watch));
+    http_watch_head(&watch);
+    http_crew_tick(&crew, 3000);
+    http_crew_tick(&crew, 3000 + HTTP_CROWD_LONG_HEAD_MS);
+    assert_true(http_watch_done(&watch));
+    http_watch_free(&watch); /* it is over */
+    http_crew_tick(&crew, 4000);
+    http_watch_head(&watch);
+    http_crew_tick(&crew, 4100);
+    http_crew_tick(&crew, 4100 + HTTP_CROWD_LONG_HEAD_MS);
+    assert_false(http_watch_done(&watch));
+    http_crew_leave(&crew, &watch);
+    http_crew_free(&crew);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_who_is_cut_off),
         cmocka_unit_test(test_the_next_wait_begins_anew),
+        cmocka_unit_test(test_a_crowd_that_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
