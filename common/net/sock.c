@@ -196,6 +196,17 @@ enum ald_rc ald_sock_bind(const struct ald_sock_options *options, const char *en
     return ALD_OK;
 }
 
+enum ald_rc ald_sock_serve(const struct ald_settings *settings, const char *channel, int type,
+                           int64_t max_frame, ald_sock_t **out, struct ald_err *err)
+{
+    char endpoint[ALD_PATH_MAX + ALD_ENDPOINT_MAX];
+    const struct ald_sock_options options = {
+        .type = type, .max_frame = max_frame, .heartbeat_ms = settings->bus.heartbeat_ms};
+    *out = NULL;
+    enum ald_rc rc = ald_sock_endpoint(settings, channel, endpoint, sizeof endpoint, err);
+    return rc == ALD_OK ? ald_sock_bind(&options, endpoint, out, err) : rc;
+}
+
 enum ald_rc ald_sock_connect(const struct ald_sock_options *options, const char *endpoint,
                              ald_sock_t **out, struct ald_err *err)
 {

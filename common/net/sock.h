@@ -3,8 +3,7 @@
  * Every socket has: linger 0 (delivery that matters is acknowledged, never trusted to linger), a
  * frame limit, ZMTP heartbeats, a send that never blocks (a full or absent peer is ALD_AGAIN),
  * ROUTER_MANDATORY on routers, IMMEDIATE on dealers. A bound ipc:// endpoint is guarded by a lock
- * on
- * `<path>.lock`: libzmq would silently steal a live one.
+ * on `<path>.lock`: libzmq would silently steal a live one.
  *
  * Does not encrypt: tcp:// is accepted for loopback addresses only.
  * Threads: a socket belongs to the thread that opened it.
@@ -24,7 +23,7 @@ typedef struct ald_sock ald_sock_t;
 
 struct ald_sock_options {
     int type;             /* ZMQ_ROUTER, ZMQ_DEALER, ZMQ_XPUB, ZMQ_SUB */
-    int64_t max_frame;    /* bytes of one frame; a peer that sends a longer one is cut off */
+    int64_t max_frame;    /* bytes; a peer that sends a longer one is cut off; 0 = 64 KiB */
     int64_t heartbeat_ms; /* and a peer silent for three of them is cut off */
 };
 
@@ -47,6 +46,11 @@ ALD_NODISCARD enum ald_rc ald_sock_bind(const struct ald_sock_options *options,
 ALD_NODISCARD enum ald_rc ald_sock_connect(const struct ald_sock_options *options,
                                            const char *endpoint, ald_sock_t **out,
                                            struct ald_err *err);
+/* Bind a socket where this channel lives, with the settings' heartbeat. max_frame: as above, 0 =
+ * 64 KiB. */
+ALD_NODISCARD enum ald_rc ald_sock_serve(const struct ald_settings *settings, const char *channel,
+                                         int type, int64_t max_frame, ald_sock_t **out,
+                                         struct ald_err *err);
 void ald_sock_destroy(ald_sock_t **self_p);
 
 /* The czmq socket, for zloop; borrowed until destroy. */

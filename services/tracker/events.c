@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "proto/channels.h"
 #include "services/tracker/acts.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/inbox.h"
@@ -209,16 +210,10 @@ static int events_read(zloop_t *loop, zsock_t *sock, void *arg)
 
 enum ald_rc events_new(struct tracker *tracker, events_t **out, struct ald_err *err)
 {
-    char endpoint[ALD_PATH_MAX + 64];
-    enum ald_rc rc = ald_sock_endpoint(tracker->settings, "events", endpoint, sizeof endpoint, err);
-    if (rc != ALD_OK)
-        return rc;
-    struct ald_sock_options options = {.type = ZMQ_ROUTER,
-                                       .max_frame = (int64_t)tracker->settings->bus.max_item_bytes +
-                                                    (64 << 10),
-                                       .heartbeat_ms = tracker->settings->bus.heartbeat_ms};
     ald_sock_t *sock = NULL;
-    rc = ald_sock_bind(&options, endpoint, &sock, err);
+    int64_t max_frame = (int64_t)tracker->settings->bus.max_item_bytes + (64 << 10);
+    enum ald_rc rc =
+        ald_sock_serve(tracker->settings, ALD_CHANNEL_EVENTS, ZMQ_ROUTER, max_frame, &sock, err);
     if (rc != ALD_OK)
         return rc;
     events_t *self = zmalloc(sizeof *self);

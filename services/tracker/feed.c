@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "proto/channels.h"
 #include "services/tracker/position.h"
 #include "services/tracker/query.h"
 #include "services/tracker/reader.h"
@@ -288,17 +289,6 @@ void feed_send(feed_t *self, zmsg_t **msg_p)
         zmsg_destroy(msg_p);
 }
 
-static enum ald_rc feed_bind(feed_t *self, const char *channel, int type, ald_sock_t **out,
-                             struct ald_err *err)
-{
-    char endpoint[ALD_PATH_MAX + 64];
-    enum ald_rc rc =
-        ald_sock_endpoint(self->tracker->settings, channel, endpoint, sizeof endpoint, err);
-    struct ald_sock_options options = {.type = type,
-                                       .heartbeat_ms = self->tracker->settings->bus.heartbeat_ms};
-    return rc == ALD_OK ? ald_sock_bind(&options, endpoint, out, err) : rc;
-}
-
 enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)
 {
     feed_t *self = zmalloc(sizeof *self);
@@ -309,11 +299,13 @@ enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)
     ALD_ASSERT(self->waiters);
     ald_metric_register(&feed_published);
     zloop_t *loop = ald_service_loop(tracker->service);
-    enum ald_rc rc = feed_bind(self, "feed", ZMQ_XPUB, &self->pub, err);
+    enum ald_rc rc =
+        ald_sock_serve(tracker->settings, ALD_CHANNEL_FEED, ZMQ_XPUB, 0, &self->pub, err);
     if (rc == ALD_OK) {
         zloop_reader(loop, ald_sock_z(self->pub), feed_read_pub, self);
         zloop_reader_set_tolerant(loop, ald_sock_z(self->pub));
-        rc = feed_bind(self, "consume", ZMQ_ROUTER, &self->consume, err);
+        rc = ald_sock_serve(tracker->settings, ALD_CHANNEL_CONSUME, ZMQ_ROUTER, 0, &self->consume,
+                            err);
     }
     if (rc != ALD_OK) {
         feed_destroy(&self);

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "proto/channels.h"
 #include "services/tracker/acts.h"
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/calls.h"
@@ -343,16 +344,10 @@ static int jobs_read(zloop_t *loop, zsock_t *sock, void *arg)
 
 enum ald_rc jobs_new(struct tracker *tracker, jobs_t **out, struct ald_err *err)
 {
-    char endpoint[ALD_PATH_MAX + 64];
-    enum ald_rc rc = ald_sock_endpoint(tracker->settings, "jobs", endpoint, sizeof endpoint, err);
-    if (rc != ALD_OK)
-        return rc;
-    struct ald_sock_options options = {.type = ZMQ_ROUTER,
-                                       .max_frame = (int64_t)tracker->settings->bus.max_item_bytes +
-                                                    (64 << 10),
-                                       .heartbeat_ms = tracker->settings->bus.heartbeat_ms};
     ald_sock_t *sock = NULL;
-    rc = ald_sock_bind(&options, endpoint, &sock, err);
+    int64_t max_frame = (int64_t)tracker->settings->bus.max_item_bytes + (64 << 10);
+    enum ald_rc rc =
+        ald_sock_serve(tracker->settings, ALD_CHANNEL_JOBS, ZMQ_ROUTER, max_frame, &sock, err);
     if (rc != ALD_OK)
         return rc;
     jobs_t *self = zmalloc(sizeof *self);

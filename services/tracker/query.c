@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "proto/channels.h"
 #include "services/tracker/calls.h"
 #include "services/tracker/commands.h"
 #include "services/tracker/feed.h"
@@ -327,15 +328,10 @@ static int query_read(zloop_t *loop, zsock_t *sock, void *arg)
 
 enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *err)
 {
-    char endpoint[ALD_PATH_MAX + 64];
-    enum ald_rc rc = ald_sock_endpoint(tracker->settings, "query", endpoint, sizeof endpoint, err);
-    if (rc != ALD_OK)
-        return rc;
-    struct ald_sock_options options = {.type = ZMQ_ROUTER,
-                                       .max_frame = 1 << 20, /* a submission and its frame */
-                                       .heartbeat_ms = tracker->settings->bus.heartbeat_ms};
     ald_sock_t *sock = NULL;
-    rc = ald_sock_bind(&options, endpoint, &sock, err);
+    int64_t max_frame = 1 << 20; /* a submission and its frame */
+    enum ald_rc rc =
+        ald_sock_serve(tracker->settings, ALD_CHANNEL_QUERY, ZMQ_ROUTER, max_frame, &sock, err);
     if (rc != ALD_OK)
         return rc;
     query_t *self = zmalloc(sizeof *self);
