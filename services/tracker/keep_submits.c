@@ -77,12 +77,12 @@ static void keep_kept(void *arg, uint64_t task)
     struct keep_waiting *kept = arg;
     struct tracker *self = kept->tracker;
     struct pending_task *open = pending_find(self->pending, task);
-    if (!open)
-        return;
-    open->kept = !self->older;
     if (self->older)
-        keep_wait(kept, task);
-    else if (open->alerted && resubmit_may(self, open, RESUBMISSION_LATE, false))
+        keep_wait(kept, task); /* also one whose profile is away */
+    if (!open || self->older)
+        return;
+    open->kept = true;
+    if (open->alerted && resubmit_may(self, open, RESUBMISSION_LATE, false))
         pending_late_again(self->pending, open, self->run_base_ms, self->run_base_ms);
 }
 
