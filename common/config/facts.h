@@ -63,6 +63,7 @@ struct ald_verdict {
     enum ald_scope scope;
     bool block;       /* the scope waits for wait_ms, not the task alone */
     bool resubmit;    /* with class FAILED: a new submission may succeed */
+    bool alert;       /* by a code that somebody should hear of */
     int64_t wait_ms;  /* 0 = the schedule's */
     int64_t grace_ms; /* lost counts only this long after the task was made */
     char id[129];     /* "" = none */

@@ -116,6 +116,7 @@ static void ruled_take_row(struct ruled *self, const struct ald_code *row, enum 
     out->scope = row->scope;
     out->block = row->block;
     out->resubmit = row->resubmit && out->cls == ALD_CLASS_FAILED;
+    out->alert = row->alert;
     out->grace_ms = row->grace_ms;
     out->wait_ms = row->retry_after ? ald_retry_after_ms(self->facts, row->wait_ms) : row->wait_ms;
 }

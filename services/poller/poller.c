@@ -1,5 +1,6 @@
 #include "services/poller/poller.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,12 @@ static struct ald_metric submits_total = {
     .name = "aldaba_submits_total",
     .help = "Leases to submit that ended, by what the provider said.",
     .label = {"provider", "result"},
+};
+static struct ald_metric alerts_total = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_code_alerts_total",
+    .help = "Answers by a code of which the profile says that somebody should hear.",
+    .label = {"provider"},
 };
 static struct ald_metric poll_seconds = {
     .kind = ALD_HISTOGRAM,
@@ -131,6 +138,16 @@ static bool poller_fetch_too(poller_t *self, const struct ald_profile *profile,
     return poller_ask(self, item, now_ms) == NULL;
 }
 
+static void poller_alert(const poller_t *self, const struct work_item *item,
+                         const struct msg_outcome *outcome)
+{
+    if (!self->room.alert)
+        return;
+    ald_metric_add(ald_metrics_get(alerts_total.name, item->lease.provider), 1);
+    ald_log(ALD_ERROR, "code.alert", "provider=%s task=%" PRIu64 " code=%s detail=%s",
+            item->lease.provider, item->lease.task, ALD_Q(outcome->code), ALD_Q(outcome->detail));
+}
+
 /* One answer for several tasks: to each its own. */
 static void poller_on_parts(poller_t *self, const struct ald_profile *profile,
                             struct work_item *item, const struct fetch_answer *answer)
@@ -143,6 +160,7 @@ static void poller_on_parts(poller_t *self, const struct ald_profile *profile,
         struct work_item *next = item->with;
         struct msg_outcome outcome = {0};
         verdict_make_part(profile, answer, &self->room, i, &outcome);
+        poller_alert(self, item, &outcome);
         poller_report(self, &item->lease, &outcome);
         work_end(self->work, &item);
         item = next;
@@ -167,6 +185,7 @@ void poller_on_answer(void *arg, const struct fetch_answer *answer)
                        : item->fetching ? ALD_STAGE_FETCH
                                         : ALD_STAGE_POLL;
     verdict_make(profile, answer, &self->room, &outcome);
+    poller_alert(self, item, &outcome);
     ald_metric_observe(&poll_seconds, (double)answer->took_ms / 1000);
     outcome.fetched = item->fetching && answer->left;
     outcome.left = outcome.left || item->fetching; /* its poll was answered */
@@ -295,8 +314,8 @@ static enum ald_rc poller_open(poller_t *self, const char *instance, struct ald_
 
 enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
 {
-    struct ald_metric *const metrics[] = {&polls_total, &submits_total, &poll_seconds, &in_flight,
-                                          &outcomes_owed};
+    struct ald_metric *const metrics[] = {&polls_total, &submits_total, &poll_seconds,
+                                          &in_flight,   &outcomes_owed, &alerts_total};
     for (size_t i = 0; i < ALD_COUNT(metrics); i++)
         ald_metric_register(metrics[i]);
     poller_t *self = calloc(1, sizeof *self);

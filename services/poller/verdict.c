@@ -13,6 +13,7 @@ void verdict_room_init(struct verdict_room *room)
 {
     room->stage = ALD_STAGE_POLL;
     room->poll_url[0] = room->result_url[0] = '\0';
+    room->alert = false;
     ald_buf_init(&room->scratch, VERDICT_SCRATCH_SPARE);
     ald_buf_init(&room->joined, VERDICT_SCRATCH_SPARE);
 }
@@ -88,6 +89,7 @@ static void verdict_say(const struct ald_profile *profile, const struct ald_verd
     memcpy(room->result_url, verdict->result_url, sizeof room->result_url);
     out->poll_url = ald_span_str(room->poll_url);
     out->result_url = ald_span_str(room->result_url);
+    room->alert = verdict->alert;
     out->block = verdict->block;
     out->resubmit = verdict->resubmit;
     out->wait_ms = verdict->wait_ms;

@@ -19,6 +19,7 @@ struct verdict_room {
     enum ald_stage stage;         /* SUBMIT, POLL or FETCH; verdict_room_init sets POLL */
     char poll_url[ALD_URL_MAX];   /* where to poll, as the last answer says; "" = it does not */
     char result_url[ALD_URL_MAX]; /* where its result is; "" = nowhere */
+    bool alert;                   /* it has a code that somebody should hear of */
     struct ald_buf scratch;
     struct ald_buf joined; /* the parts of batch */
     struct ald_batch_answer batch;

@@ -12,7 +12,8 @@ def profile(port):
     home = f"http://127.0.0.1:{port}"
     return {
         "secrets": {"key": {"env": "ALDABA_SANDBOX_KEY"}},
-        "codes": {"_default": {"class": "unknown"}, "CAPCHA_NOT_READY": {"class": "pending"}},
+        "codes": {"_default": {"class": "unknown"}, "CAPCHA_NOT_READY": {"class": "pending"},
+                  "ERROR_WRONG_CAPTCHA_ID": {"class": "unknown", "alert": True}},
         "submit": {"request": {"method": "POST", "url": f"{home}/in.php", "encode": "form"},
                    "rules": [{"when": [], "then": "accepted", "id": {"json": "/request"}}]},
         "poll": {
@@ -90,3 +91,18 @@ def test_an_address_elsewhere_is_refused(house):
     answer = house.private.post_json("/v1/tasks", {
         "provider": "described", "provider_id": "e1", "poll_url": "http://127.0.0.2/res.php"})
     assert answer.status == 400 and "poll_url" in answer.text
+
+
+def test_a_code_that_somebody_should_hear_of(house):
+    """From a poll it is an error in the log and counts; in a callback anybody may have written it."""
+    def heard():
+        return sum(value for name, value in house.metrics().items()
+                   if name.startswith("aldaba_code_alerts_total"))
+    task = house.reserve(provider="described")
+    path = "/cb/" + task["callback_url"].split("/cb/")[1]
+    assert house.public.request("POST", path, b"id=no&code=", FORM).status == 200
+    assert not heard()
+    house.register("404404", provider="described", poll_url=asked_at(house, "404404"))
+    until(heard, SOON_S, "nobody hears of it")
+    assert any("ev=code.alert provider=described" in line and "code=ERROR_WRONG_CAPTCHA_ID" in line
+               for line in house.poller1.lines())
