@@ -8,7 +8,7 @@ enum { PROVIDER_ASK_MS = 15000, PROVIDER_PATH_MAX = 512 };
 
 static const char *const PROVIDER_HEADS[] = {
     "provider",  "state",           ">open", ">queued",    ">polling", ">late",
-    "due since", "not asked until", "why",   "first poll", "budgets"};
+    "due since", "not asked until", "why",   "first poll", "budgets",  "keys"};
 
 /* One word for a person: what keeps this provider's tasks waiting. */
 static const char *provider_state(struct ald_json provider, char *room, size_t cap, enum tone *tone)
@@ -59,6 +59,23 @@ static void provider_stale(struct ald_json provider, struct ald_buf *text)
                        pick_word(provider, "/callbacks", word, sizeof word));
 }
 
+/* "2 of 2026-11-30 10:33:02" and what went wrong since: public keys that are fetched. */
+static enum tone provider_keys(struct ald_json provider, struct ald_buf *text)
+{
+    char word[TABLE_CELL_MAX + 1];
+    char at[PICK_TIME_MAX];
+    if (ald_json_find(provider, "/keys").kind != ALD_JSON_OBJECT)
+        return TONE_PLAIN;
+    ald_buf_printf(text, "%lld", (long long)pick_int(provider, "/keys/count"));
+    if (pick_int(provider, "/keys/fetched_ms") != 0)
+        ald_buf_printf(text, " of %s", pick_time(provider, "/keys/fetched_ms", at));
+    const char *error = pick_word(provider, "/keys/error", word, sizeof word);
+    if (error[0] == '\0')
+        return TONE_PLAIN;
+    ald_buf_printf(text, ": %s", error);
+    return TONE_BAD;
+}
+
 static void provider_row(struct ald_json provider, table_t *table)
 {
     static const char *const numbers[] = {"/open", "/queued", "/polling", "/late"};
@@ -83,6 +100,9 @@ static void provider_row(struct ald_json provider, table_t *table)
     ald_buf_reset(&cell);
     provider_budgets(provider, &cell);
     table_put_str(table, ald_buf_str(&cell), TONE_PLAIN);
+    ald_buf_reset(&cell);
+    tone = provider_keys(provider, &cell);
+    table_put_str(table, ald_buf_str(&cell), tone);
     ald_buf_free(&cell);
 }
 
