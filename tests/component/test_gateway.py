@@ -679,15 +679,15 @@ def test_results_are_shown_raw_and_in_json():
 
 
 @pytest.mark.parametrize("word, status", [
-    ("exists", 200), ("notfound", 404), ("invalid", 400), ("conflict", 422), ("busy", 503),
-    ("gone", 410), ("full", 503), ("io", 503)])
+    ("exists", 200), ("notfound", 400), ("invalid", 400), ("conflict", 422), ("busy", 503),
+    ("gone", 410), ("full", 503), ("io", 503)])  # notfound: there is no such provider
 def test_what_the_tracker_says_is_a_status(word, status):
     with Gate() as gate:
         def register(ask):
             desk.head = {"rc": word, "detail": "a sentence"}
             return [bus.pack("task", **TASK)] if word == "exists" else []
 
-        desk = gate.desk("query", register=register)
+        desk = gate.desk("query", register=register, get=lambda _: [bus.pack("task", **TASK)])
         gate.tracker()
         gate.start()
         answer = gate.private.post_json("/v1/tasks", {"provider": "two", "provider_id": "1"})

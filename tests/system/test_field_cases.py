@@ -1,5 +1,6 @@
 """What went wrong for others, played on a whole aldaba. Each test names its numbers in
 tests/contract/field-cases.jsonl; cases that need no processes are rows of the unit tests."""
+import itertools
 
 import pytest
 from support import bus
@@ -139,21 +140,10 @@ def test_all_callbacks_stop():
 # ---- nobody to ask ----
 
 
-class Silent(http.server.BaseHTTPRequestHandler):
-    """Takes each job with 202, and never says another word."""
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.taken += 1
-        body = b'{"job_id": "j%d"}' % self.server.taken
-        self.send_response(202)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+def taken_in_silence():
+    """A provider that takes each job with 202, and never says another word."""
+    numbers = itertools.count(1)
+    return Stub(lambda _: (202, {"job_id": f"j{next(numbers)}"}))
 
 
 def silent_profile(port):
@@ -174,12 +164,9 @@ def silent_profile(port):
 def test_nobody_can_be_asked_and_no_callback_comes():
     """24: taken with 202, then silence. It is said when the callback is late, once; nothing is sent
     again, and the task ends at its deadline, with one event and one letter."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent)
-    server.taken = 0
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    settings = {"tracker": {"last_poll_grace": "1s"},
-                "providers": {"silent": silent_profile(server.server_port)}}
-    with House(settings=settings) as house:
+    with taken_in_silence() as server, House(settings={
+            "tracker": {"last_poll_grace": "1s"},
+            "providers": {"silent": silent_profile(server.server_port)}}) as house:
         house.start()
         made = house.post("/v1/tasks", {"provider": "silent", "params": {"media_url": "x"},
                                         "give_up_after": "6s"})
@@ -195,13 +182,11 @@ def test_nobody_can_be_asked_and_no_callback_comes():
                 if name.startswith("aldaba_tasks_late_total{") and 'provider="silent"' in name] == [1]
         ended = house.ended(made["id"], 20)
         assert (ended["state"], ended["source"], ended["polls"]) == ("expired", "expired", 0)
-        assert len(notes("late")) == 1 and server.taken == 1
+        assert len(notes("late")) == 1 and len(server.heard) == 1
         assert len(house.events_of(made["id"])) == 1
         letters = until(lambda: house.dead_letters(task=made["id"]), SOON_S, "no letter")
         assert [letter["reason"] for letter in letters] == ["expired"]
         assert house.aldaba("audit").returncode == 0
-    server.shutdown()
-    server.server_close()
 
 
 # ---- order and copies ----
