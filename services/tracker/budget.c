@@ -8,7 +8,11 @@
 #include "common/base/text.h"
 #include "common/config/profile_request.h"
 
-enum { BUDGET_AHEAD_MAX = 64, BUDGET_AHEAD_PART = 8 };
+enum {
+    BUDGET_AHEAD_MAX = 64,
+    BUDGET_AHEAD_PART = 8,
+    BUDGET_IDLE_MS = 1000 /* without a lease for so long, the mark comes back to what was used */
+};
 
 void budget_init(struct budget *self, const struct ald_profile *profile)
 {
@@ -348,12 +352,26 @@ void budget_given(struct budget *self)
     self->given++;
 }
 
-/* How many leases the mark is ahead of those handed out. */
+/* What one lease takes. */
+static int64_t budget_least(const struct budget *self)
+{
+    return self->fetches ? 2 : 1;
+}
+
+static bool budget_idle(const struct budget_count *one, int64_t now_ms)
+{
+    return now_ms - one->last_ms >= BUDGET_IDLE_MS;
+}
+
+/* How many leases the mark is ahead of those handed out: what a kill would cost. So it is no more
+ * than one while few are, and twice as many each time that they are used up. */
 static int64_t budget_ahead(const struct budget *self, unsigned index, enum budget_use use)
 {
-    const int64_t least = self->fetches ? 2 : 1; /* what one lease takes */
+    const int64_t least = budget_least(self);
+    int64_t ahead = self->list[index].part[use].ahead;
     int64_t part = budget_limit(self, index, use) / BUDGET_AHEAD_PART;
-    return part < least ? least : part > BUDGET_AHEAD_MAX ? BUDGET_AHEAD_MAX : part;
+    int64_t most = part < least ? least : part > BUDGET_AHEAD_MAX ? BUDGET_AHEAD_MAX : part;
+    return ahead < least ? least : ahead > most ? most : ahead;
 }
 
 /* The highest mark that can be of use. */
@@ -374,8 +392,11 @@ bool budget_save_due(const struct budget *self, unsigned index, int64_t now_ms)
         return false;
     for (unsigned use = 0; use < BUDGET_PARTS; use++) {
         const struct budget_part *part = &one->part[use];
-        bool near = one->saved.used[use] - part->taken <= budget_ahead(self, index, use) / 2 &&
+        int64_t left = one->saved.used[use] - part->taken;
+        bool near = left <= budget_ahead(self, index, use) / 2 &&
                     one->saved.used[use] < budget_most(self, index, use);
+        if (left > budget_least(self) && budget_idle(one, now_ms))
+            return true;
         bool old = part->taken > 0 || one->saved.before[use] > 0;
         if (near || (old && budget_over(one, now_ms)))
             return true;
@@ -396,6 +417,10 @@ void budget_save(struct budget *self, unsigned index, bool ahead, int64_t now_ms
             one->saved.before[use] = part->taken;
             part->taken = 0;
         }
+        if (budget_idle(one, now_ms))
+            part->ahead = 0;
+        else if (one->saved.used[use] - part->taken <= budget_ahead(self, index, use) / 2)
+            part->ahead = 2 * budget_ahead(self, index, use);
         int64_t most = budget_most(self, index, use);
         int64_t mark = part->taken + (ahead ? budget_ahead(self, index, use) : 0);
         one->saved.used[use] = mark > most ? (most > part->taken ? most : part->taken) : mark;

@@ -20,8 +20,9 @@
  *
  * After a restart nothing is forgotten to the provider's harm. Windows and formulas count up to a
  * mark that was written to disk before (budget_save); what lies below the mark counts as used. A
- * kill costs at most an eighth of a part, 64 at most; a clean stop costs nothing. Blocks and pauses
- * are on disk. A breaker begins closed: finding out again costs a few requests.
+ * kill while many are handed out costs at most an eighth of a part, 64 at most, and one request
+ * when none was for a second; a clean stop costs nothing. Blocks and pauses are on disk. A breaker
+ * begins closed: finding out again costs a few requests.
  *
  * The formula's R and C run on for ever: the provider does not say over which time it counts.
  *
@@ -72,6 +73,7 @@ struct budget_saved {
 /* One part of a budget. */
 struct budget_part {
     int64_t taken; /* since saved.start_ms; of a formula: ever */
+    int64_t ahead; /* how far the mark was moved last */
     uint64_t under_way;
     int64_t *at_ms; /* a ring of the settled ones of the window, as many as the limit */
     size_t first, count;

@@ -299,6 +299,33 @@ static void test_restart_formula(void **state)
     assert_true(polls > 500);
 }
 
+/* Killed again and again with little to do: each time costs a request of each part, not 64. */
+static void test_restart_idle(void **state)
+{
+    (void)state;
+    const struct ald_profile profile =
+        with((struct ald_budget){.formula = true, .each = 20, .base = 1200, .hint_share = 10});
+    struct budget_saved saved = {0};
+    for (int64_t life = 0; life < 20; life++) {
+        struct budget budget;
+        int64_t now_ms = life * 10000;
+        budget_init(&budget, &profile);
+        budget_restore(&budget, 0, &saved, now_ms);
+        for (int64_t at_ms = now_ms; at_ms < now_ms + 5000; at_ms += 10) {
+            if (budget_save_due(&budget, 0, at_ms))
+                budget_save(&budget, 0, true, at_ms, &saved);
+            if (at_ms < now_ms + 2000 && at_ms % 200 == 0) { /* ten requests, then nothing */
+                assert_true(budget_when(&budget, BUDGET_ORDINARY, at_ms) <= at_ms);
+                budget_take(&budget, BUDGET_ORDINARY, 1, at_ms);
+                budget_settle(&budget, BUDGET_ORDINARY, true, at_ms);
+            }
+        }
+        budget_free(&budget);
+    }
+    assert_int_equal(saved.used[BUDGET_ORDINARY], 20 * 11);
+    assert_int_equal(saved.used[BUDGET_HINTED], 20);
+}
+
 /* A clean stop costs nothing. */
 static void test_clean_stop(void **state)
 {
@@ -471,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_breaker),
         cmocka_unit_test(test_restart_windows),
         cmocka_unit_test(test_restart_formula),
+        cmocka_unit_test(test_restart_idle),
         cmocka_unit_test(test_clean_stop),
         cmocka_unit_test(test_renew),
         cmocka_unit_test(test_kinds),
