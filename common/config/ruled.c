@@ -317,9 +317,13 @@ bool ald_ruled_address_ok(const struct ald_ruled *self, enum ald_stage stage, co
     return home != NULL && ald_url_ok(url) && ald_url_same_host(home, url);
 }
 
-static bool ruled_host_ok(const struct ald_ruled *self, enum ald_stage stage, const char *url)
+/* beside: where the task is polled; NULL: not known, then who gave url is trusted. */
+static bool ruled_host_ok(const struct ald_ruled *self, enum ald_stage stage, const char *beside,
+                          const char *url)
 {
-    return url == NULL || url[0] == '\0' || ald_ruled_address_ok(self, stage, url, url);
+    bool alone = beside == NULL || beside[0] == '\0';
+    return url == NULL || url[0] == '\0' ||
+           ald_ruled_address_ok(self, stage, alone ? url : beside, url);
 }
 
 enum ald_rc ald_ruled_request(const struct ald_profile *profile, const struct ald_request_in *in,
@@ -329,8 +333,8 @@ enum ald_rc ald_ruled_request(const struct ald_profile *profile, const struct al
     struct ald_request_in filled = *in;
     if (self->id.keep_url && in->poll_url == NULL && in->id != NULL && ald_url_ok(in->id))
         filled.poll_url = in->id; /* the provider's id is the address */
-    if (!ruled_host_ok(self, in->stage, filled.poll_url) ||
-        !ruled_host_ok(self, in->stage, filled.result_url))
+    if (!ruled_host_ok(self, in->stage, NULL, filled.poll_url) ||
+        !ruled_host_ok(self, in->stage, filled.poll_url, filled.result_url))
         return ALD_INVALID;
     const struct ald_request_form *form =
         in->several ? &self->batch : &self->stage[in->stage].request;

@@ -15,6 +15,7 @@
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_resubmits.h"
 #include "services/tracker/vault_submits.h"
+#include "services/tracker/ways.h"
 
 /* Everything about one message on its way to a decision. */
 struct act {
@@ -130,6 +131,7 @@ static void act_decide(struct tracker *self, struct act *act, enum ald_proof pro
     act->facts.verdict = &act->verdict;
     act->facts.digest = act->digest;
     act_attempts(self, act, ends && state == ALD_STATE_FAILED);
+    act->facts.id_away = act->profile && way_id_away(act->profile, act->verdict.id);
     act->facts.ended_state = act->end.state;
     act->facts.ended_digest = act->end.digest;
     act->facts.replay = replay;

@@ -160,7 +160,7 @@ static void arrival_judge(const struct arrival_facts *facts, struct arrival_deci
         return;
     }
     out->fill_id = facts->task == ARRIVAL_TASK_OPEN && facts->proof >= ALD_PROOF_TOKEN &&
-                   id[0] != '\0' && facts->task_provider_id[0] == '\0';
+                   id[0] != '\0' && facts->task_provider_id[0] == '\0' && !facts->id_away;
     if (facts->task == ARRIVAL_TASK_ENDED)
         arrival_ended(facts, out);
     else

@@ -38,6 +38,7 @@ struct arrival_facts {
     unsigned letters;    /* that the task has had */
     unsigned conflicts;  /* of those, about conflicts */
     bool conflict_known; /* one of them has this digest */
+    bool id_away;        /* its id is an address that may be anybody's */
     bool replay;         /* not fresh from the door: never parks */
     bool followed;       /* it is about an attempt that another follows (resubmission.h) */
     bool again;          /* a failure by a code that says so is followed by another attempt */

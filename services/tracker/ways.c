@@ -1,6 +1,7 @@
 #include "services/tracker/ways.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
@@ -9,21 +10,29 @@
 #include "services/tracker/vault_ways.h"
 
 /* Who registers may say which host it is, where the profile leaves it open. */
-static bool way_address_ok(const struct ald_profile *profile, enum ald_stage stage, const char *url)
+static bool way_address_ok(const struct ald_profile *profile, enum ald_stage stage,
+                           const char *beside, const char *url)
 {
-    return url[0] == '\0' || ald_profile_address_ok(profile, stage, url, url);
+    return url[0] == '\0' ||
+           ald_profile_address_ok(profile, stage, beside[0] != '\0' ? beside : url, url);
+}
+
+bool way_id_away(const struct ald_profile *profile, const char *id)
+{
+    return profile->id_may_be_url && strstr(id, "://") != NULL &&
+           !ald_profile_address_ok(profile, ALD_STAGE_POLL, NULL, id);
 }
 
 const char *way_unfit(const struct ald_profile *profile, const struct way_said *said,
                       struct ald_buf *kept)
 {
     ald_buf_reset(kept);
-    if (!way_address_ok(profile, ALD_STAGE_POLL, said->poll_url))
+    if (!way_address_ok(profile, ALD_STAGE_POLL, "", said->poll_url))
         return "poll_url must be an address on the host of the provider's profile, and the profile "
                "must have polls of its own.";
-    if (!way_address_ok(profile, ALD_STAGE_FETCH, said->result_url))
-        return "result_url must be an address on the host of the provider's profile, and the "
-               "profile must have a fetch.";
+    if (!way_address_ok(profile, ALD_STAGE_FETCH, said->poll_url, said->result_url))
+        return "result_url must be an address on the host of the provider's profile, or of "
+               "poll_url, and the profile must have a fetch.";
     if (said->params.len == 0)
         return NULL;
     enum ald_rc rc = ald_params_keep(profile, said->params, kept);
@@ -51,7 +60,7 @@ static void way_accept(const struct pending_task *task, enum ald_stage stage, st
                        char out[ALD_URL_MAX])
 {
     if (ald_text_copy(out, ALD_URL_MAX, told) != ALD_OK ||
-        !way_address_ok(task->account->profile, stage, out))
+        !way_address_ok(task->account->profile, stage, "", out))
         out[0] = '\0';
 }
 

@@ -22,6 +22,10 @@ const char *way_unfit(const struct ald_profile *profile, const struct way_said *
 void way_keep(struct tracker *self, struct pending_task *task, const struct way_said *said,
               struct ald_span kept);
 
+/* Is this id, which a callback names, an address that may be anybody's? Nothing is to be asked for
+ * there: the account's key goes with each poll. */
+bool way_id_away(const struct ald_profile *profile, const char *id);
+
 /* The answer to a submission gave addresses, perhaps none; the poller has seen that they lie where
  * it was sent. */
 void way_submitted(struct tracker *self, struct pending_task *task, struct ald_span poll_url,

@@ -208,15 +208,67 @@ def takes_all(where):
     return answer
 
 
+def open_house(**azure):
+    """A house whose provider's endpoint is the caller's, so that its profile knows no host."""
+    profile = merge({"extends": "azure-lro", "secrets": {"key": {"env": "ALDABA_SANDBOX_KEY"}},
+                     "poll": {"schedule": {"first_after": "100ms", "every": "200ms"}}}, azure)
+    house = House()
+    house.settings = merge(house.settings, {"providers": {"azure": profile}})
+    return house
+
+
+def test_a_callback_names_no_other_host():
+    """The id that a callback tells may be an address: nobody is asked there."""
+    called = {"callback": {"id": {"json": "/id"}, "auth": {"url_token": "path"}, "trust": "token",
+                           "rules": [{"when": [{"json": "/done", "is": "present"}], "then": "done",
+                                      "result": {"json": "/done"}}], "stale_after": "200ms"},
+              "submit": {"callback_param": {"in": "body", "name": "notify"}}}
+    with Stub(lambda _: None) as server, Stub(takes_all(None)) as stranger, \
+            open_house(**called) as house:
+        house.start()
+        task = house.post("/v1/tasks", {"provider": "azure", "params": {
+            "endpoint": f"{server.url}/translate", "text": "hallo"}})
+        path = task["callback_url"].removeprefix(house.public.url)
+        until(lambda: house.dead_letters(reason="submit_uncertain"), SOON_S, "no letter")
+        assert house.public.post_json(path, {"id": f"{stranger.url}/steal"}).status == 200
+        stays(lambda: not stranger.heard, 2, "it was asked for")
+        assert house.task(task["id"])["provider_id"] == ""
+        assert house.public.post_json(path, {"id": f"{stranger.url}/steal", "done": 1}).status == 200
+        assert house.ended(task["id"])["source"] in ("callback", "late")
+
+
+@pytest.mark.parametrize("same_host", [True, False])
+def test_a_result_lies_where_its_task_is_polled(same_host):
+    """The address of a result comes with a poll: the key goes to no other host."""
+    fetches = {"poll": {"rules": [{"when": [{"json": "/status", "eq": "succeeded"}], "then": "fetch",
+                                   "result_url": {"json": "/text"}}]},
+               "fetch": {"request": {"method": "GET", "url": "${result_url}"},
+                         "rules": [{"when": [{"http": "2xx"}], "then": "done",
+                                    "result": {"json": "/status"}}]}}
+    with Stub(lambda asked: answer(asked)) as server, Stub(takes_all(None)) as stranger, \
+            open_house(**fetches) as house:
+        home = (server if same_host else stranger).url
+
+        def answer(asked):
+            if asked.method == "POST":
+                return 202, {}, {"Operation-Location": f"{server.url}/op"}
+            return 200, {"status": "succeeded", "text": f"{home}/result"}
+        house.start()
+        task = house.post("/v1/tasks", {"provider": "azure", "params": {
+            "endpoint": f"{server.url}/translate", "text": "hallo"}})
+        if same_host:
+            assert house.ended(task["id"])["result"] == "succeeded"
+        else:
+            until(lambda: len(server.heard) > 2, SOON_S, "it is not polled")
+        assert not stranger.heard, "it was asked for"
+
+
 @pytest.mark.parametrize("same_host", [True, False])
 def test_a_submission_is_asked_for_where_its_answer_says(same_host):
     """The endpoint is the caller's, so the profile knows no host; and the key goes nowhere else."""
-    profile = {"extends": "azure-lro", "secrets": {"key": {"env": "ALDABA_SANDBOX_KEY"}},
-               "poll": {"schedule": {"first_after": "100ms", "every": "200ms"}}}
     where = []
     with Stub(takes_all(lambda: where[0])) as server, Stub(takes_all(None)) as stranger, \
-            House() as house:
-        house.settings = merge(house.settings, {"providers": {"azure": profile}})
+            open_house() as house:
         house.start()
         where.append(f"{(server if same_host else stranger).url}/operations/op-1?v=2")
         task = house.post("/v1/tasks", {"provider": "azure", "params": {
