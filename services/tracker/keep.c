@@ -202,11 +202,18 @@ static void keep_new_lane(struct tracker *self, const struct ald_mark_values *ma
     self->vault.lane = now_ms > base ? now_ms : base + 1;
     if (mark->seq > self->vault.last_seq)
         self->vault.last_seq = mark->seq;
-    vault_begin(&self->vault);
     self->older = true;
+}
+
+/* Last of all that an older copy changes: killed before, the next start finds it older again. */
+static void keep_lane_write(struct tracker *self)
+{
+    if (!self->older)
+        return;
+    vault_begin(&self->vault);
     vault_meta_set(&self->vault, "lane", (int64_t)self->vault.lane);
     vault_meta_set(&self->vault, "last_seq", (int64_t)self->vault.last_seq);
-    (void)!vault_commit(&self->vault);
+    (void)!vault_commit(&self->vault); /* the error is sticky, and seen by who reads back */
 }
 
 /* A store behind its mark has forgotten numbers that others have seen: go on in a new lane. So has,
@@ -258,6 +265,7 @@ enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
     keep_submits_back(self);
     keep_budgets_back(self);
     keep_orphans_back(self);
+    keep_lane_write(self);
     vault_each_parked(&self->vault, keep_parked, self);
     vault_each_sender(&self->vault, keep_restore_sender, self);
     self->kept_arrival = vault_meta(&self->vault, "kept_arrival");

@@ -33,9 +33,16 @@ static void keep_submit(void *arg, uint64_t task, const struct submission *row)
     struct keep_waiting *waiting = arg;
     struct tracker *self = waiting->tracker;
     struct pending_task *open = pending_find(self->pending, task);
+    struct submission facts = *row;
+    bool doubtful = self->older && facts.stage == SUBMISSION_WAITING;
+    if (!open && doubtful)
+        keep_wait(waiting, task); /* its profile is away: doubtful when that is back */
     if (!open || (open->provider_id[0] != '\0' && !open->again))
         return;
-    struct submission facts = *row;
+    if (facts.stage == SUBMISSION_UNCERTAIN && facts.letter[0] == '\0') {
+        facts.stage = SUBMISSION_WAITING; /* that is what was written while its profile was away */
+        doubtful = true;
+    }
     if (open->again) {
         facts.resubmit = open->again->count;
         facts.taken = open->again->attempt;
@@ -44,8 +51,18 @@ static void keep_submit(void *arg, uint64_t task, const struct submission *row)
     facts.stale_after_ms = open->stale_at_ms - open->made_ms;
     facts.give_up_after_ms = open->give_up_at_ms - open->made_ms;
     pending_submit(self->pending, open, &facts, self->run_base_ms);
-    if (self->older && facts.stage == SUBMISSION_WAITING)
+    if (doubtful)
         keep_wait(waiting, task);
+}
+
+/* What waited in an older copy may have been submitted since. */
+static void keep_doubt(struct tracker *self, uint64_t task)
+{
+    struct pending_task *open = pending_find(self->pending, task);
+    if (open)
+        submit_doubt(self, open);
+    else
+        vault_submit_doubt(&self->vault, task);
 }
 
 /* Oldest first: the task's deadline counts from the attempt that the first one follows. */
@@ -119,7 +136,7 @@ void keep_submits_back(struct tracker *self)
             waiting.count);
         vault_begin(&self->vault);
         for (size_t i = 0; i < waiting.count; i++)
-            submit_doubt(self, pending_find(self->pending, waiting.ids[i]));
+            keep_doubt(self, waiting.ids[i]);
         (void)!vault_commit(&self->vault); /* the error is sticky, and seen by who reads back */
     }
     free(waiting.ids);

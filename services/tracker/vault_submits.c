@@ -86,6 +86,18 @@ bool vault_submit_job(struct vault *self, uint64_t task, char *base, struct ald_
     return found && ald_buf_ok(buf);
 }
 
+void vault_submit_doubt(struct vault *self, uint64_t task)
+{
+    ald_stmt_t *stmt =
+        vault_prepare(self, "UPDATE submits SET stage = ?2 WHERE task = ?1 AND stage = ?3");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, SUBMISSION_UNCERTAIN);
+    ald_stmt_bind_i64(stmt, 3, SUBMISSION_WAITING);
+    vault_run(self, stmt);
+}
+
 bool vault_submit_asked(struct vault *self, uint64_t task, int64_t *asked_ms)
 {
     ald_stmt_t *stmt = vault_prepare(self, "SELECT asked_ms FROM submits WHERE task = ?1");

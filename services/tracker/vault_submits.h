@@ -33,6 +33,9 @@ void vault_submit_begin(struct vault *self, uint64_t task, int64_t now_ms);
 /* When the task is polled first, after its start. */
 void vault_submit_stale(struct vault *self, uint64_t task, int64_t stale_after_ms);
 
+/* It waits, and may have been submitted all the same: uncertain, and no letter says so yet. */
+void vault_submit_doubt(struct vault *self, uint64_t task);
+
 /* It is over, one way or the other: the parameters are forgotten. */
 void vault_submit_settle(struct vault *self, uint64_t task);
 

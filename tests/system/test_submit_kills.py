@@ -507,12 +507,18 @@ def test_rule_24_parameters_are_shown_nowhere():
 # ---- everything at once ----
 
 
-def test_a_backup_that_is_put_back_buys_nothing(tmp_path):
-    """What waited to be submitted in the copy was submitted after it: it is not bought again."""
+@pytest.mark.parametrize("away", [False, True])
+def test_a_backup_that_is_put_back_buys_nothing(tmp_path, away):
+    """What waited to be submitted in the copy was submitted after it: it is not bought again. Nor
+    when its profile was away at the first start."""
     with House(describe=shop_profile, profile=CALM) as house:
-        house.start()
+        house.start_sandbox()
+        shop = {"shop": merge(shop_profile(house.provider.port), CALM)}
+        house.settings["providers"] = shop
+        house.write_settings()
+        house.start_daemons()
         house.poller1.kill9()
-        task = order(house, ref="a", fate="drop", solve=600)
+        task = order(house, provider="shop", ref="a", fate="drop", solve=600)
         copy = str(tmp_path / "copy")
         assert house.aldaba("backup", copy).returncode == 0
         house.poller1.start()
@@ -523,7 +529,15 @@ def test_a_backup_that_is_put_back_buys_nothing(tmp_path):
         os.mkdir(f"{house.folder}/data", 0o700)
         for name in ("callback.key", "letters.db", "tracker.db"):
             shutil.copy(f"{copy}/{name}", f"{house.folder}/data/{name}")
+        if away:
+            del house.settings["providers"]
+            house.write_settings()
         house.start_daemons()
+        if away:
+            assert bus.figures(house.run, "status")["status"]["orphans"] == 1
+            house.settings["providers"] = shop
+            house.write_settings()
+            hang_up(house)
         until_letters(house, task["id"], ("submit_uncertain", "open"))
         stays(lambda: len(bought(house, "a")) == 1, 2, "it was bought again")
         knock(house, task, "A", bought(house, "a")[0]["id"])
