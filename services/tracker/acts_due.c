@@ -9,6 +9,7 @@
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/pending_again.h"
+#include "services/tracker/vault_letters.h"
 
 static struct ald_metric due_late_total = {
     .kind = ALD_COUNTER,
@@ -42,7 +43,9 @@ static void due_late(struct tracker *self, const struct pending_task *task)
     const struct ald_profile *profile = task->account->profile;
     bool resubmit = profile->ruled && profile->ruled->resubmit;
     const char *text =
-        task->again ? "no callback has come, though it was submitted again"
+        vault_letter_heard(&self->vault, task->id)
+            ? "a callback came that could not be read or believed: see its letter"
+        : task->again ? "no callback has come, though it was submitted again"
         : resubmit
             ? "no callback has come; only what was submitted through aldaba is submitted again"
             : "no callback has come, and there is nothing to poll";

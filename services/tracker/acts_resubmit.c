@@ -10,6 +10,7 @@
 #include "services/tracker/ending.h"
 #include "services/tracker/pending_again.h"
 #include "services/tracker/pending_submit.h"
+#include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_resubmits.h"
 #include "services/tracker/vault_submits.h"
 
@@ -40,21 +41,24 @@ static struct resubmission_facts resubmit_facts(const struct tracker *self,
                                        .end_ms = task->give_up_at_ms};
 }
 
-bool resubmit_may(const struct tracker *self, const struct pending_task *task,
-                  enum resubmission_why why, bool known)
+bool resubmit_may(struct tracker *self, const struct pending_task *task, enum resubmission_why why,
+                  bool known)
 {
     struct resubmission_facts facts = resubmit_facts(self, task, why);
     if (known && facts.under_way) {
         facts.kept = true;
         facts.under_way = false;
     }
+    facts.set_aside = why == RESUBMISSION_LATE && resubmission_may(&facts) &&
+                      vault_letter_heard(&self->vault, task->id);
     return resubmission_may(&facts);
 }
 
-bool resubmit_wanted(const struct tracker *self, const struct pending_task *task)
+bool resubmit_wanted(struct tracker *self, const struct pending_task *task)
 {
-    const struct resubmission_facts facts =
+    struct resubmission_facts facts =
         resubmit_facts(self, task, task->again->failed ? RESUBMISSION_CODE : RESUBMISSION_LATE);
+    facts.set_aside = !task->again->failed && vault_letter_heard(&self->vault, task->id);
     return resubmission_wanted(&facts);
 }
 

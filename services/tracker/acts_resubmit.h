@@ -9,8 +9,8 @@
 
 /* May this open task be submitted again? known: as if its submission were settled, by an id that a
  * message brings. */
-bool resubmit_may(const struct tracker *self, const struct pending_task *task,
-                  enum resubmission_why why, bool known);
+bool resubmit_may(struct tracker *self, const struct pending_task *task, enum resubmission_why why,
+                  bool known);
 
 /* It is. code: with RESUBMISSION_CODE. */
 void resubmit(struct tracker *self, struct pending_task *task, enum resubmission_why why,
@@ -24,7 +24,7 @@ void resubmit_keep(struct tracker *self, struct pending_task *task);
 void resubmit_heard(struct tracker *self, struct pending_task *task, const char *code);
 
 /* Is its resubmission, which is about to start, still wanted? */
-bool resubmit_wanted(const struct tracker *self, const struct pending_task *task);
+bool resubmit_wanted(struct tracker *self, const struct pending_task *task);
 
 /* Its resubmission is not made. If what it follows has failed that is the task's end, and *task_p
  * is NULL after; else the task waits for its answer. why: a sentence. */

@@ -146,6 +146,23 @@ bool vault_letter_of(struct vault *self, uint64_t task, enum ald_reason reason,
     return found;
 }
 
+bool vault_letter_heard(struct vault *self, uint64_t task)
+{
+    ald_stmt_t *stmt =
+        vault_prepare(self, "SELECT 1 FROM letters WHERE task = ?1 AND task <> 0 AND state = 0 AND"
+                            " reason IN (?2, ?3, ?4) AND proof >= ?5 LIMIT 1");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    ald_stmt_bind_i64(stmt, 2, ALD_REASON_UNAUTHENTICATED);
+    ald_stmt_bind_i64(stmt, 3, ALD_REASON_MALFORMED);
+    ald_stmt_bind_i64(stmt, 4, ALD_REASON_UNMAPPED_STATUS);
+    ald_stmt_bind_i64(stmt, 5, ALD_PROOF_TOKEN);
+    bool found = vault_step(self, stmt);
+    ald_stmt_reset(stmt);
+    return found;
+}
+
 void vault_outbox_each(struct vault *self, uint64_t after, size_t limit, vault_outbox_fn *fn,
                        void *context)
 {

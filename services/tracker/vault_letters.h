@@ -44,6 +44,10 @@ void vault_letters_of(struct vault *self, uint64_t task, const char *digest,
 bool vault_letter_of(struct vault *self, uint64_t task, enum ald_reason reason,
                      char out[ALD_ULID_MAX]);
 
+/* Is there an open letter of a callback that came to this task's own address, or was signed, and
+ * could not be read or believed? */
+bool vault_letter_heard(struct vault *self, uint64_t task);
+
 /* Open letters without full proof, counted by provider, reason and proof. */
 typedef void vault_unproven_fn(void *context, const char *provider, const struct vault_letter *sum,
                                uint64_t count);

@@ -10,6 +10,7 @@ import sqlite3
 import pytest
 from support.house import House
 from support.peers import HeldProvider
+from support.seen import demand_audit, only_event
 from support.settings import free_port, merge, shop_profile
 from support.until import passes, stays, until
 
@@ -64,16 +65,6 @@ def letters(house, task_id, **filters):
     return [(letter["reason"], letter["state"]) for letter in found]
 
 
-def only_event(house, task_id):
-    (event,) = until(lambda: house.events_of(task_id), SOON_S, "no event")
-    return event
-
-
-def demand_audit(house):
-    until(lambda: house.aldaba("audit", "--deep").returncode == 0, SOON_S,
-          lambda: house.aldaba("audit", "--deep").stdout)
-
-
 def notes(house, task_id, what):
     return [line["text"] for line in house.task(task_id)["timeline"] if line["what"] == what]
 
@@ -107,6 +98,24 @@ def test_example():
         assert sum("ev=task.resubmitted" in line for line in house.tracker.lines()) == 1
         assert figure(house, "aldaba_resubmits_total{") == 1
         only_event(house, task["id"])
+        demand_audit(house)
+
+
+def test_what_was_set_aside_is_looked_at_first():
+    """A callback to the own address of a task that cannot be read: nothing is bought in its place."""
+    with House(describe=mute) as house:
+        house.start()
+        task, ref = order(house, more={"stale_after": "3s"}, fate="drop")
+        (first,) = until_bought(house, task, ref, 1)
+        path = first["pingback"].removeprefix(house.public.url)
+        assert house.public.get(f"{path}?id=%zz").status == 200
+        (letter,) = until(lambda: letters(house, task["id"]), SOON_S, "no letter")
+        assert letter[1] == "open"
+        until(lambda: notes(house, task["id"], "late"), SOON_S, "it is not said")
+        assert "see its letter" in notes(house, task["id"], "late")[0]
+        stays(lambda: len(bought(house, ref)) == 1, 2, "it is bought again")
+        knock(house, first, "A")
+        assert house.ended(task["id"])["result"] == "A"
         demand_audit(house)
 
 

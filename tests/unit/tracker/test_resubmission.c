@@ -29,9 +29,10 @@ static void test_example(void **state)
 static void test_what_forbids_it(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < 9; i++) {
         struct resubmission_facts facts = late;
         facts.on_stale = i != 0;
+        facts.set_aside = i == 8;
         facts.had = i == 1 ? 2 : 1;
         facts.most = i == 2 ? 0 : 2;
         facts.kept = i != 3;
@@ -40,7 +41,7 @@ static void test_what_forbids_it(void **state)
         facts.now_ms = i == 6 ? facts.end_ms : 9;
         assert_int_equal(resubmission_may(&facts), i == 7);
         facts.why = RESUBMISSION_CODE; /* a late callback is nothing to it */
-        assert_int_equal(resubmission_may(&facts), i == 7 || i == 0);
+        assert_int_equal(resubmission_may(&facts), i == 7 || i == 0 || i == 8);
     }
 }
 
