@@ -188,13 +188,16 @@ static size_t vault_purge_results(struct vault *self, int64_t before_ms, size_t 
 {
     struct vault_old old[VAULT_PURGE_MAX];
     size_t count = 0;
-    ald_stmt_t *stmt = vault_prepare(self, "SELECT task, seq, published_ms, state, source"
-                                           " FROM results WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
+    ald_stmt_t *stmt = vault_prepare(
+        self, "SELECT task, seq, published_ms, state, source,"
+              " EXISTS (SELECT 1 FROM pushes p WHERE p.task = results.task AND p.state = 1)"
+              " FROM results WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
     if (!stmt)
         return 0;
     ald_stmt_bind_i64(stmt, 1, self->indexed_seq);
     ald_stmt_bind_i64(stmt, 2, (int64_t)limit);
-    while (count < limit && vault_step(self, stmt) && ald_stmt_i64(stmt, 2) < before_ms) {
+    while (count < limit && vault_step(self, stmt) && ald_stmt_i64(stmt, 2) < before_ms &&
+           ald_stmt_i64(stmt, 5) == 0) { /* its end is still being told to its caller */
         old[count++] = (struct vault_old){.task = (uint64_t)ald_stmt_i64(stmt, 0),
                                           .seq = (uint64_t)ald_stmt_i64(stmt, 1),
                                           .state = ald_stmt_i64(stmt, 3),
