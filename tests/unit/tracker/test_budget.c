@@ -1,5 +1,5 @@
-/* Who may go when, on a clock that the test sets: windows, gaps, the formula, shares, the breaker,
- * and what a restart knows. */
+/* Who may go when, on a clock that the test sets: windows, gaps, the formula, shares, the breaker.
+ */
 #include "services/tracker/budget.h"
 
 #include <setjmp.h>
@@ -12,49 +12,7 @@
 
 #include "common/base/guard.h"
 #include "common/config/ruled.h"
-
-enum { EVERY = 5000, MOST = 60000 };
-
-static struct ald_profile with(struct ald_budget rule)
-{
-    rule.counts = ALD_COUNTS_POLL;
-    return (struct ald_profile){.name = "two",
-                                .schedule = {.every_ms = EVERY, .max_every_ms = MOST},
-                                .budgets = {.count = 1, .list = {rule}}};
-}
-
-/* What the tracker does each tick. */
-static void tick(struct budget *budget, int64_t now_ms)
-{
-    struct budget_saved saved;
-    for (unsigned i = 0; i < budget->count; i++)
-        if (budget_save_due(budget, i, now_ms))
-            budget_save(budget, i, true, now_ms, &saved);
-}
-
-static bool may(struct budget *budget, enum budget_use use, int64_t now_ms)
-{
-    tick(budget, now_ms);
-    return budget_when(budget, use, now_ms) <= now_ms;
-}
-
-static bool go(struct budget *budget, enum budget_use use, int64_t now_ms)
-{
-    static uint64_t lease;
-    if (!may(budget, use, now_ms))
-        return false;
-    budget_take(budget, use, ++lease, now_ms);
-    return true;
-}
-
-/* How many of these go now and come back at once. */
-static int64_t burst(struct budget *budget, enum budget_use use, int64_t now_ms)
-{
-    int64_t count = 0;
-    for (; count < 100000 && go(budget, use, now_ms); count++)
-        budget_settle(budget, use, true, now_ms);
-    return count;
-}
+#include "tests/unit/tracker/budget_of.h"
 
 static void test_example(void **state)
 {
@@ -244,107 +202,6 @@ static void test_breaker(void **state)
     budget_free(&budget);
 }
 
-/* Killed at any point: what was handed out before and after never exceeds the limit. */
-static void test_restart_windows(void **state)
-{
-    (void)state;
-    const struct ald_profile profile = with((struct ald_budget){.requests = 40, .per_ms = 1000});
-    for (int64_t before = 0; before <= 40; before++) {
-        struct budget budget;
-        struct budget again;
-        struct budget_saved saved = {0};
-        budget_init(&budget, &profile);
-        for (int64_t i = 0; i < before; i++) {
-            if (budget_save_due(&budget, 0, 500))
-                budget_save(&budget, 0, true, 500, &saved);
-            assert_true(budget_when(&budget, BUDGET_ORDINARY, 500) <= 500);
-            budget_take(&budget, BUDGET_ORDINARY, 1, 500);
-        }
-        budget_init(&again, &profile);
-        budget_restore(&again, 0, &saved, 600);
-        int64_t after = burst(&again, BUDGET_ORDINARY, 600);
-        assert_true(before + after <= 40);
-        assert_true(before + after >= 40 - 5);
-        assert_int_equal(burst(&again, BUDGET_ORDINARY, 1599), 0);
-        assert_int_equal(burst(&again, BUDGET_ORDINARY, 1600), 40);
-        budget_free(&again);
-        budget_free(&budget);
-    }
-}
-
-/* Rule 15: a tracker that is killed twenty times does not poll twenty times the base. */
-static void test_restart_formula(void **state)
-{
-    (void)state;
-    const struct ald_profile profile =
-        with((struct ald_budget){.formula = true, .each = 20, .base = 1200, .hint_share = 10});
-    struct budget_saved saved = {0};
-    int64_t polls = 0;
-    for (unsigned life = 0; life < 20; life++) {
-        struct budget budget;
-        budget_init(&budget, &profile);
-        budget_restore(&budget, 0, &saved, life * 1000);
-        for (unsigned i = 0; i < 100; i++) {
-            if (budget_save_due(&budget, 0, life * 1000))
-                budget_save(&budget, 0, true, life * 1000, &saved);
-            if (budget_when(&budget, BUDGET_ORDINARY, life * 1000) <= life * 1000) {
-                budget_take(&budget, BUDGET_ORDINARY, 1, life * 1000);
-                budget_settle(&budget, BUDGET_ORDINARY, true, life * 1000);
-                polls++;
-            }
-        }
-        budget_free(&budget);
-    }
-    assert_true(polls <= 1080);
-    assert_true(polls > 500);
-}
-
-/* Killed again and again with little to do: each time costs a request of each part, not 64. */
-static void test_restart_idle(void **state)
-{
-    (void)state;
-    const struct ald_profile profile =
-        with((struct ald_budget){.formula = true, .each = 20, .base = 1200, .hint_share = 10});
-    struct budget_saved saved = {0};
-    for (int64_t life = 0; life < 20; life++) {
-        struct budget budget;
-        int64_t now_ms = life * 10000;
-        budget_init(&budget, &profile);
-        budget_restore(&budget, 0, &saved, now_ms);
-        for (int64_t at_ms = now_ms; at_ms < now_ms + 5000; at_ms += 10) {
-            if (budget_save_due(&budget, 0, at_ms))
-                budget_save(&budget, 0, true, at_ms, &saved);
-            if (at_ms < now_ms + 2000 && at_ms % 200 == 0) { /* ten requests, then nothing */
-                assert_true(budget_when(&budget, BUDGET_ORDINARY, at_ms) <= at_ms);
-                budget_take(&budget, BUDGET_ORDINARY, 1, at_ms);
-                budget_settle(&budget, BUDGET_ORDINARY, true, at_ms);
-            }
-        }
-        budget_free(&budget);
-    }
-    assert_int_equal(saved.used[BUDGET_ORDINARY], 20 * 11);
-    assert_int_equal(saved.used[BUDGET_HINTED], 20);
-}
-
-/* A clean stop costs nothing. */
-static void test_clean_stop(void **state)
-{
-    (void)state;
-    const struct ald_profile profile =
-        with((struct ald_budget){.formula = true, .each = 20, .base = 1200});
-    struct budget budget;
-    struct budget_saved saved;
-    budget_init(&budget, &profile);
-    for (int i = 0; i < 100; i++)
-        assert_true(go(&budget, BUDGET_ORDINARY, 0));
-    budget_save(&budget, 0, false, 0, &saved);
-    assert_int_equal(saved.used[BUDGET_ORDINARY], 100);
-    assert_true(budget_when(&budget, BUDGET_ORDINARY, 0) == BUDGET_UNTOLD);
-    budget_restore(&budget, 0, &saved, 5);
-    assert_int_equal(burst(&budget, BUDGET_ORDINARY, 5), 1100);
-    budget_free(&budget);
-}
-
 /* A profile that was read anew: what was counted stays with the name, whatever its limit is now. */
 static void test_renew(void **state)
 {
@@ -496,10 +353,6 @@ int main(void)
         cmocka_unit_test(test_hint_share),
         cmocka_unit_test(test_block_and_pause),
         cmocka_unit_test(test_breaker),
-        cmocka_unit_test(test_restart_windows),
-        cmocka_unit_test(test_restart_formula),
-        cmocka_unit_test(test_restart_idle),
-        cmocka_unit_test(test_clean_stop),
         cmocka_unit_test(test_renew),
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_a_fetch_is_a_second_request),
