@@ -240,6 +240,38 @@ static bool provider_stdin(struct ald_buf *out)
     }
 }
 
+/* A mistyped member would say nothing, and so mean "unknown". */
+static bool provider_members(json_t *message)
+{
+    static const struct {
+        const char *key;
+        json_type type;
+        const char *what;
+    } members[] = {{"http", JSON_INTEGER, "a status"},
+                   {"headers", JSON_OBJECT, "an object of texts"},
+                   {"query", JSON_STRING, "text, as in an address"},
+                   {"body", JSON_STRING, "text: JSON stands in it with its quotes escaped"},
+                   {"method", JSON_STRING, "text"}};
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach(message, key, value)
+    {
+        size_t i = 0;
+        while (i < ALD_COUNT(members) && strcmp(members[i].key, key) != 0)
+            i++;
+        if (i < ALD_COUNT(members) && json_typeof(value) == members[i].type)
+            continue;
+        if (i < ALD_COUNT(members))
+            ctl_say("%s of a message is %s.", key, members[i].what);
+        else
+            ctl_say("A message has no %s; it has http, headers, query, body and method, all of "
+                    "them optional.",
+                    CTL_SAFE(key));
+        return false;
+    }
+    return true;
+}
+
 static json_t *provider_message(void)
 {
     struct ald_buf text;
@@ -249,9 +281,12 @@ static json_t *provider_message(void)
                           ? json_loadb((const char *)text.data, text.len, JSON_ALLOW_NUL, &error)
                           : NULL;
     ald_buf_free(&text);
-    if (json_is_object(message))
+    if (json_is_object(message) && provider_members(message))
         return message;
+    bool told = json_is_object(message);
     json_decref(message);
+    if (told)
+        return NULL;
     ctl_say("A message is a JSON object with http, headers, query, body, method, all of them "
             "optional: %s",
             CTL_SAFE(error.text));

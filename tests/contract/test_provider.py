@@ -151,6 +151,9 @@ def test_all_errors_at_once(tmp_path):
 def test_bad_use(tmp_path):
     assert aldaba("provider", "try", "fal", "nowhere", text="{}").returncode == 64
     assert aldaba("provider", "try", "fal", "poll", text="[]").returncode == 64
+    for wrong, word in (('{"status": 200}', "status"), ('{"body": {"a": 1}}', "body")):
+        ran = aldaba("provider", "try", "fal", "poll", text=wrong)
+        assert ran.returncode == 64 and word in ran.stderr, ran
     assert aldaba("provider", "try", str(tmp_path / "none.yaml"), "poll", text="{}").returncode == 78
 
 
