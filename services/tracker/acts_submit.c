@@ -239,11 +239,30 @@ static void submit_note(struct tracker *self, const struct msg_outcome *outcome,
     outcome_note(self, outcome, clear, outcome->left ? "submit" : "submit.unsent");
 }
 
+/* The sentence, and the words that the provider or the poller had for it. */
+static void submit_cause(const struct msg_outcome *outcome, const char *cause,
+                         char out[ALD_TEXT_MAX])
+{
+    const char *said = outcome->error[0] != '\0'    ? outcome->error
+                       : outcome->detail[0] != '\0' ? outcome->detail
+                                                    : "";
+    struct ald_buf text;
+    ald_buf_init(&text, 2048);
+    ald_buf_put_str(&text, cause);
+    if (outcome->code[0] != '\0')
+        ald_buf_printf(&text, " Its code: %s.", outcome->code);
+    if (said[0] != '\0')
+        ald_buf_printf(&text, " %s", said);
+    ald_text_cut(out, ALD_TEXT_MAX, ald_buf_span(&text));
+    ald_buf_free(&text);
+}
+
 const char *submit_outcome(struct tracker *self, const struct msg_outcome *outcome)
 {
     struct ald_verdict verdict;
     struct submission_decision decision;
     char letter[ALD_ULID_MAX];
+    char cause[ALD_TEXT_MAX];
     struct pending_task *task = pending_find(self->pending, outcome->task);
     if (!task || !task->submit)
         return submit_late(self, outcome, task);
@@ -278,7 +297,8 @@ const char *submit_outcome(struct tracker *self, const struct msg_outcome *outco
             resubmit_stop(self, &task, decision.cause); /* what it follows may be answered */
             break;
         }
-        submit_letter(self, task, ALD_REASON_SUBMIT_FAILED, decision.cause, letter);
+        submit_cause(outcome, decision.cause, cause);
+        submit_letter(self, task, ALD_REASON_SUBMIT_FAILED, cause, letter);
         submit_end(self, task, ALD_STATE_FAILED, &verdict, outcome);
         return "applied";
     case SUBMISSION_UNSURE:

@@ -143,6 +143,7 @@ def test_refused_for_good(orders, code):
         ended = house.ended(task["id"])
         assert (ended["state"], ended["source"], ended["code"]) == ("failed", "submit", code)
         assert letters(house, task["id"]) == [("submit_failed", "open")]
+        assert f"Its code: {code}." in house.dead_letters(task=task["id"])[0]["cause"]
         assert not bought(house, ref)
         demand_audit(house)
 
