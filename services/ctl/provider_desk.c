@@ -1,4 +1,6 @@
 /* Providers: how their accounts stand, pause, resume. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/text.h"
@@ -10,7 +12,22 @@ static const char *const PROVIDER_HEADS[] = {
     "provider",  "state",           ">open", ">queued",    ">polling", ">late",
     "due since", "not asked until", "why",   "first poll", "budgets",  "keys"};
 
-/* One word for a person: what keeps this provider's tasks waiting. */
+/* Is there a budget with nothing left? */
+static bool provider_spent(struct ald_json provider)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(provider, "/budgets"));
+    struct ald_json budget;
+    struct ald_span key;
+    while (ald_json_walk_next(&walk, &key, &budget)) {
+        int64_t limit = pick_int(budget, "/limit");
+        if (limit > 0 && pick_int(budget, "/used") >= limit)
+            return true;
+    }
+    return false;
+}
+
+/* A few words for a person: what keeps this provider's tasks waiting. Troubles are those in a row.
+ */
 static const char *provider_state(struct ald_json provider, char *room, size_t cap, enum tone *tone)
 {
     char word[TABLE_CELL_MAX + 1];
@@ -22,6 +39,14 @@ static const char *provider_state(struct ald_json provider, char *room, size_t c
     (void)pick_word(provider, "/breaker", room, cap);
     if (strcmp(room, "closed") != 0)
         return strcmp(room, "open") == 0 ? "in trouble" : "in trouble, tried";
+    *tone = TONE_WAIT;
+    if (provider_spent(provider))
+        return "budget used up";
+    int64_t troubles = pick_int(provider, "/troubles");
+    if (troubles > 0) {
+        (void)snprintf(room, cap, "asked, %" PRId64 " failed", troubles);
+        return room;
+    }
     *tone = TONE_GOOD;
     return "asked";
 }
@@ -80,7 +105,7 @@ static void provider_row(struct ald_json provider, table_t *table)
 {
     static const char *const numbers[] = {"/open", "/queued", "/polling", "/late"};
     char word[TABLE_CELL_MAX + 1];
-    char room[33];
+    char room[40];
     char at[PICK_TIME_MAX];
     enum tone tone;
     struct ald_buf cell;
