@@ -6,6 +6,7 @@ know nothing of each other. The exit code is 0 when every task ended exactly onc
 that the provider gave.
 
     demo.py ports FROM            prints two free ports
+    demo.py port FROM [NOT ...]   prints a free one that is none of those
     demo.py run --api URL --public URL --sandbox URL [--seconds S]
 """
 import argparse
@@ -330,12 +331,25 @@ def ports(options):
     return 1
 
 
+def port(options):
+    for number in range(options.first, 65536):
+        if number not in options.other and free(number):
+            print(number)
+            return 0
+    print(f"there is no free port from {options.first} on", file=sys.stderr)
+    return 1
+
+
 def main():
     parser = argparse.ArgumentParser(prog="demo.py", description=__doc__.partition("\n\n")[0])
     commands = parser.add_subparsers(required=True)
     pair = commands.add_parser("ports")
     pair.add_argument("first", type=int)
     pair.set_defaults(run=ports)
+    single = commands.add_parser("port")
+    single.add_argument("first", type=int)
+    single.add_argument("other", type=int, nargs="*")
+    single.set_defaults(run=port)
     load = commands.add_parser("run")
     for name in ("--api", "--public", "--sandbox"):
         load.add_argument(name, required=True)
