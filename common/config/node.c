@@ -2,7 +2,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "common/base/text.h"
 
 enum {
     ERRORS_TEXT_MAX = 64 << 10,
@@ -63,6 +66,77 @@ void ald_errors_add(struct ald_errors *self, const struct ald_node *at, const ch
 const char *ald_errors_text(struct ald_errors *self)
 {
     return ald_buf_str(&self->text);
+}
+
+struct errors_line {
+    struct ald_span whole, file; /* with its end; without a place the file is "" */
+    uint64_t line, column;
+};
+
+/* Read a number and the colon behind it. */
+static bool errors_number(const char **at, uint64_t *out)
+{
+    size_t digits = strspn(*at, "0123456789");
+    if (ald_text_u64(ald_span_of(*at, digits), out) != ALD_OK || (*at)[digits] != ':')
+        return false;
+    *at += digits + 1;
+    return true;
+}
+
+static struct errors_line errors_line_of(const char *text, size_t len)
+{
+    struct errors_line self = {.whole = ald_span_of(text, len), .file = ald_span_of(text, 0)};
+    for (const char *colon = text; (colon = memchr(colon, ':', len - (size_t)(colon - text)));
+         colon++) {
+        const char *at = colon + 1;
+        uint64_t line = 0;
+        uint64_t column = 0;
+        if (!errors_number(&at, &line) || !errors_number(&at, &column))
+            continue;
+        self.file.len = (size_t)(colon - text);
+        self.line = line;
+        self.column = column;
+        break;
+    }
+    return self;
+}
+
+static int errors_order(const void *left, const void *right)
+{
+    const struct errors_line *a = left;
+    const struct errors_line *b = right;
+    size_t shorter = a->file.len < b->file.len ? a->file.len : b->file.len;
+    int files = memcmp(a->file.data, b->file.data, shorter);
+    if (files != 0)
+        return files;
+    if (a->file.len != b->file.len)
+        return a->file.len < b->file.len ? -1 : 1;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    if (a->column != b->column)
+        return a->column < b->column ? -1 : 1;
+    return a->whole.data < b->whole.data ? -1 : 1; /* as they were found */
+}
+
+void ald_errors_sort(struct ald_errors *self)
+{
+    struct errors_line lines[ALD_ERRORS_MAX];
+    struct ald_buf sorted;
+    size_t count = 0;
+    const char *at = ald_errors_text(self);
+    const char *end = NULL;
+    if (!ald_buf_ok(&self->text))
+        return;
+    for (; count < ALD_ERRORS_MAX && (end = strchr(at, '\n')) != NULL; at = end + 1)
+        lines[count++] = errors_line_of(at, (size_t)(end + 1 - at));
+    if (count > 0)
+        qsort(lines, count, sizeof lines[0], errors_order);
+    ald_buf_init(&sorted, ERRORS_TEXT_MAX);
+    for (size_t i = 0; i < count; i++)
+        ald_buf_put(&sorted, lines[i].whole.data, lines[i].whole.len);
+    ald_buf_put_str(&sorted, at); /* that there are more */
+    ald_buf_free(&self->text);
+    self->text = sorted;
 }
 
 void ald_node_append(struct ald_node *parent, struct ald_node *child)

@@ -63,6 +63,9 @@ void ald_errors_add(struct ald_errors *self, const struct ald_node *at, const ch
 /* The lines, each ending in a newline; "" when there are none. Borrowed until the next add. */
 const char *ald_errors_text(struct ald_errors *self);
 
+/* Put the lines in the order of files, lines and columns, those without a place first. */
+void ald_errors_sort(struct ald_errors *self);
+
 typedef struct ald_yaml ald_yaml_t;
 
 enum {

@@ -68,6 +68,7 @@ int ctl_settings_wrong(struct ald_errors *errors)
 {
     if (errors->count == 0)
         return CTL_OK;
+    ald_errors_sort(errors);
     (void)fputs(ald_errors_text(errors), stderr);
     ctl_say("%zu error%s in the settings: mend what is named above.", errors->count,
             errors->count == 1 ? "" : "s");

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "common/base/guard.h"
+
 static ald_yaml_t *yaml_of(const char *text, unsigned flags, struct ald_errors *errors)
 {
     ald_yaml_t *doc = NULL;
@@ -285,6 +287,36 @@ static void test_files(void **state)
     ald_errors_free(&errors);
 }
 
+static void test_sorted(void **state)
+{
+    (void)state;
+    const struct ald_node at[] = {{.file = "b.yaml", .line = 2, .column = 1},
+                                  {.file = "a.yaml", .line = 10, .column = 3},
+                                  {.file = "a.yaml", .line = 9, .column = 7},
+                                  {.file = "a.yaml", .line = 10, .column = 1}};
+    struct ald_errors errors;
+    ald_errors_init(&errors);
+    ald_errors_sort(&errors);
+    assert_string_equal(ald_errors_text(&errors), "");
+    for (size_t i = 0; i < ALD_COUNT(at); i++)
+        ald_errors_add(&errors, &at[i], "It is %zu.", i);
+    ald_errors_add(&errors, &at[2], "Again.");
+    ald_errors_add(&errors, NULL, "Nowhere: 5:6.");
+    ald_errors_sort(&errors);
+    assert_int_equal(errors.count, 6);
+    assert_string_equal(ald_errors_text(&errors), "Nowhere: 5:6.\n"
+                                                  "a.yaml:9:7: It is 2.\n"
+                                                  "a.yaml:9:7: Again.\n"
+                                                  "a.yaml:10:1: It is 3.\n"
+                                                  "a.yaml:10:3: It is 1.\n"
+                                                  "b.yaml:2:1: It is 0.\n");
+    for (size_t i = errors.count; i < ALD_ERRORS_MAX + 5; i++)
+        ald_errors_add(&errors, &at[0], "Once more.");
+    ald_errors_sort(&errors);
+    assert_non_null(strstr(ald_errors_text(&errors), "Once more.\nMore errors are not shown.\n"));
+    ald_errors_free(&errors);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_alias_bomb),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_all_errors_and_no_more),
+        cmocka_unit_test(test_sorted),
         cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
