@@ -186,10 +186,11 @@ const char *letter_why(enum letter_verdict verdict, enum ald_reason reason)
     case LETTER_NOT_ALLOWED:
         return letter_rule_of(reason)->refused;
     case LETTER_UNVOUCHED:
-        return "Nothing proves who sent this message: replay it with believe only if you know "
-               "that it is genuine.";
+        return "Nothing proves who sent this message: replay it with --believe (in the API: "
+               "\"believe\": true) only if you know that it is genuine.";
     case LETTER_NOT_FORGED:
-        return "Only an unauthenticated letter is replayed with believe.";
+        return "Only an unauthenticated letter is replayed with --believe (in the API: "
+               "\"believe\": true).";
     case LETTER_EMPTY:
         return "The letter holds no message to judge.";
     case LETTER_VERDICTS:

@@ -129,6 +129,17 @@ static bool api_from_foreign_page(const struct api *self, const struct http_requ
     return !ald_span_eq_str(name, "localhost") && strspn(host, "0123456789.") != name.len;
 }
 
+static void api_no_route(struct api_call *call)
+{
+    const char *setting = facade_setting(call->request->path);
+    char text[128] = "There is no such route.";
+    if (setting)
+        (void)snprintf(text, sizeof text,
+                       "There is no such route as long as %s names no provider in the settings.",
+                       setting);
+    api_problem(call, 404, text);
+}
+
 static void api_dispatch(struct api_call *call)
 {
     const struct http_request *request = call->request;
@@ -153,7 +164,7 @@ static void api_dispatch(struct api_call *call)
         return;
     }
     if (allow[0] == '\0') {
-        api_problem(call, 404, "There is no such route.");
+        api_no_route(call);
         return;
     }
     char extra[96];

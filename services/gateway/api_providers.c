@@ -102,7 +102,7 @@ static void providers_tell(struct api_call *call, const struct ald_schema *schem
     zmsg_t *answer = NULL;
     struct msg_provider_ref ask = {.by = "api"};
     if (strlen(call->argument) >= sizeof ask.provider) {
-        api_problem(call, 404, "There is no provider of this name in the settings.");
+        api_problem(call, 404, "A provider's name has at most 32 characters.");
         return;
     }
     memcpy(ask.provider, call->argument, strlen(call->argument) + 1);

@@ -57,6 +57,14 @@ bool facade_serves(const struct api *api, const char *path)
     return facade_path(path, &protocol) && facade_provider(api, protocol)[0] != '\0';
 }
 
+const char *facade_setting(const char *path)
+{
+    enum facade_protocol protocol = FACADE_PLAIN;
+    if (!facade_path(path, &protocol))
+        return NULL;
+    return protocol == FACADE_PLAIN ? "facade.in_php" : "facade.create_task";
+}
+
 static bool facade_allowed(const struct facade *self)
 {
     const struct api *api = self->call->api;
@@ -164,17 +172,19 @@ static void facade_register_task(struct facade *self, struct msg_register *ask)
         facade_wrong(self, FACADE_LATER);
 }
 
-/* The client's own address, kept with the task. Whether it may be called is seen when it is. */
+/* The client's own address, kept with the task. Whether it may be called is seen when it is. What
+ * is no address may be anything: a word stands for it, and the tracker notes that it is none. */
 static void facade_pingback(const struct facade *self, struct msg_register *ask)
 {
     const char *url = self->ask.pingback;
     if (url[0] == '\0')
         return;
-    bool may = self->call->api->settings->facade.pingback_allow.count > 0 && ald_url_ok(url);
-    facade_count(may ? "pingback" : "pingback_ignored");
+    bool may = self->call->api->settings->facade.pingback_allow.count > 0;
+    bool good = ald_url_ok(url);
+    facade_count(may && good ? "pingback" : "pingback_ignored");
     if (!may)
         return;
-    ald_text_cut(ask->pingback, sizeof ask->pingback, ald_span_str(url));
+    ald_text_cut(ask->pingback, sizeof ask->pingback, ald_span_str(good ? url : "none"));
     ask->pingback_json = self->ask.protocol == FACADE_TASKS;
 }
 

@@ -18,6 +18,9 @@ void facade_register(void);
 /* Is this one of its paths, and in the settings? */
 bool facade_serves(const struct api *api, const char *path);
 
+/* The setting without which this path is none; NULL: it is no path of a facade. */
+const char *facade_setting(const char *path);
+
 /* Answer a request to such a path. */
 void facade_handle(struct api_call *call);
 

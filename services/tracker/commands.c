@@ -96,8 +96,11 @@ static const char *command_unfit(const struct tracker *self, const struct msg_re
 {
     if (profile && ald_profiles_gone(self->profiles, profile))
         return "This provider is not in the settings any more.";
-    if (!profile)
-        return "There is no provider of this name in the settings.";
+    if (!profile) {
+        (void)ald_err_set(err, ALD_NOTFOUND, "There is no provider %s in the settings.",
+                          ask->provider);
+        return err->text;
+    }
     if (!command_id_ok(ask->provider_id))
         return "provider_id holds control characters.";
     int64_t stale = ask->stale_after_ms ? ask->stale_after_ms : profile->stale_after_ms;
@@ -108,7 +111,8 @@ static const char *command_unfit(const struct tracker *self, const struct msg_re
     if (ask->submission.len > 0 && ask->provider_id[0] != '\0')
         return "A task with a provider_id has been submitted already: it can't be submitted again.";
     if (ask->submission.len > 0 && !ald_profile_asks(profile, ALD_STAGE_SUBMIT))
-        return "The provider's profile does not say how to submit.";
+        return "The provider's profile does not say how to submit: submit it yourself and register "
+               "it with its provider_id, or reserve a task first, without params.";
     if (ask->submit_within_ms < 0)
         return "submit_within must be positive.";
     if (ask->stale_after_ms != 0 && stale > give_up)

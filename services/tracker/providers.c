@@ -1,5 +1,6 @@
 #include "services/tracker/providers.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/metrics.h"
@@ -109,8 +110,8 @@ static void providers_list(struct tracker *self, const char *name, struct msg_an
     }
     ald_text_cut(answer->rc, sizeof answer->rc, ald_span_str(known ? "ok" : "notfound"));
     if (!known)
-        ald_text_cut(answer->detail, sizeof answer->detail,
-                     ald_span_str("There is no provider of this name in the settings."));
+        (void)snprintf(answer->detail, sizeof answer->detail,
+                       "There is no provider %s in the settings.", name);
 }
 
 bool providers_ask(struct tracker *self, struct ald_span bytes, struct msg_answer *answer,

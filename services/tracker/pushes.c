@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/config/facade_word.h"
+#include "common/config/request.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_pushes.h"
 
@@ -57,6 +58,11 @@ void pushes_forget(pushes_t *self)
 
 void pushes_add(struct tracker *tracker, struct pending_task *task, const struct msg_register *ask)
 {
+    if (!ald_url_ok(ask->pingback)) {
+        vault_note(&tracker->vault, task->id, tracker_now(tracker).wall_ms, "pingback.ignored",
+                   "it is no http or https address");
+        return;
+    }
     vault_push_add(&tracker->vault, task->id, ask->pingback, ask->pingback_json);
     task->pushes = true;
 }

@@ -161,6 +161,14 @@ def test_addresses_that_are_not_allowed(receiver):
         assert not receiver.got
 
 
+def test_what_is_no_address_is_noted(house):
+    for none in ("notaurl", "ftp://127.0.0.1/x", "\x1b[2J http://a b/"):
+        task_id, _ = place(house, none, solve=0)
+        (line,) = noted(house, task_id, "pingback.ignored")
+        assert line["text"] == "it is no http or https address"
+        until(lambda: house.task(task_id)["state"] == "done", END_S, "it goes on")
+
+
 def test_without_the_setting_none_is_called(receiver):
     with new_house() as house:
         task_id, ref = place(house, receiver.url, solve=0)
