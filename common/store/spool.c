@@ -1,17 +1,24 @@
 #include "common/store/spool_self.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/ident.h"
+#include "common/base/regular.h"
 #include "common/base/text.h"
 
 enum {
     SPOOL_APPLICATION_ID = 0x616c6453, /* "aldS" */
     SPOOL_RETRY_NUMBERS = 1000,
     SPOOL_AUTOCHECKPOINT = 4000, /* pages: on the small disks of gateways a log is room lost */
-    SPOOL_FRAME_BYTES = 4096 + 24
+    SPOOL_FRAME_BYTES = 4096 + 24,
+    SPOOL_HEADER_BYTES = 100, /* of a file of the engine's */
+    SPOOL_HEADER_APPLICATION = 68
 };
 
 /* Numbers are small columns before the bytes, so that counting reads no overflow pages. */
@@ -226,6 +233,51 @@ static enum ald_rc spool_load(ald_spool_t *self, struct ald_err *err)
     }
     spool_keep_reserve(self);
     return ALD_OK;
+}
+
+/* ---- is it one? ---- */
+
+/* Before the first checkpoint the file says nothing of its kind yet: its log does. */
+static bool spool_is_logged(const char *path)
+{
+    char log[ALD_STORE_PATH_MAX + 16];
+    struct stat st;
+    snprintf(log, sizeof log, "%s-wal", path);
+    return stat(log, &st) == 0 && st.st_size > 0;
+}
+
+static enum ald_rc spool_find_header(const char *path, const uint8_t header[SPOOL_HEADER_BYTES],
+                                     struct ald_err *err)
+{
+    static const char magic[] = "SQLite format 3"; /* and its NUL */
+    uint32_t application = 0;
+    for (size_t i = 0; i < 4; i++)
+        application = application << 8 | header[SPOOL_HEADER_APPLICATION + i];
+    if (memcmp(header, magic, sizeof magic) == 0 &&
+        (application == SPOOL_APPLICATION_ID || (application == 0 && spool_is_logged(path))))
+        return ALD_OK;
+    return ald_err_set(err, ALD_VERSION, "%s is no spool's: name the folder of a spool.", path);
+}
+
+enum ald_rc ald_spool_find(const char *dir, struct ald_err *err)
+{
+    char path[ALD_STORE_PATH_MAX];
+    uint8_t header[SPOOL_HEADER_BYTES];
+    if (snprintf(path, sizeof path, "%s/spool.db", dir) >= (int)sizeof path)
+        return ald_err_set(err, ALD_NOTFOUND, "The path of a spool may have %d bytes.",
+                           ALD_STORE_PATH_MAX - 17);
+    int fd = ald_regular_open(path, O_RDONLY);
+    if (fd < 0)
+        return ald_err_set(err, errno == ENOENT ? ALD_NOTFOUND : ALD_IO,
+                           "There is no spool: %s: %s.", path, ald_regular_why(path, errno));
+    ssize_t n = read(fd, header, sizeof header);
+    int code = errno;
+    close(fd);
+    if (n < 0)
+        return ald_err_set(err, ALD_IO, "%s can't be read: %s.", path, strerror(code));
+    if ((size_t)n < sizeof header)
+        return ald_err_set(err, ALD_NOTFOUND, "There is no spool: %s holds nothing.", path);
+    return spool_find_header(path, header, err);
 }
 
 enum ald_rc ald_spool_open(const struct ald_spool_options *options, ald_spool_t **out,

@@ -53,6 +53,11 @@ struct ald_spool_stats {
     uint64_t damaged;     /* rows moved aside, ever */
 };
 
+/* Is there a spool in this folder? Looks only: nothing is made, locked or recovered. ALD_OK;
+ * ALD_NOTFOUND, ALD_VERSION: no, there is nothing, or another kind of file; ALD_IO: it can't be
+ * read. err says so in one sentence. */
+ALD_NODISCARD enum ald_rc ald_spool_find(const char *dir, struct ald_err *err);
+
 /* Open or create; recover. Errors as ald_store_open; ALD_EXISTS: another process has the folder. */
 ALD_NODISCARD enum ald_rc ald_spool_open(const struct ald_spool_options *options, ald_spool_t **out,
                                          struct ald_err *err);

@@ -263,6 +263,25 @@ static void test_second_owner_is_refused(void **state)
     ald_spool_destroy(&spool);
 }
 
+/* Looking makes nothing, and needs no lock: so it can be done before anything else is. */
+static void test_find_looks_only(void **state)
+{
+    const char *dir = folder_file(*state, "spool");
+    struct ald_err err = {0};
+    assert_int_equal(ald_spool_find(dir, &err), ALD_NOTFOUND);
+    assert_non_null(strstr(err.text, "spool.db"));
+    assert_int_not_equal(access(dir, F_OK), 0);
+    ald_spool_t *spool = spool_open(*state);
+    assert_int_equal(ald_spool_find(dir, &err), ALD_OK); /* what it is lies in the log so far */
+    ald_spool_destroy(&spool);
+    assert_int_equal(ald_spool_find(dir, &err), ALD_OK);
+    file_flip(folder_file(*state, "spool/spool.db"), 70); /* in the application id */
+    assert_int_equal(ald_spool_find(dir, &err), ALD_VERSION);
+    file_flip(folder_file(*state, "spool/spool.db"), 70);
+    assert_int_equal(truncate(folder_file(*state, "spool/spool.db"), 99), 0);
+    assert_int_equal(ald_spool_find(dir, &err), ALD_NOTFOUND);
+}
+
 /* The engine has no checksums: a flipped bit in a value changes it silently. */
 static long find_text(const char *path, const char *text)
 {
@@ -388,6 +407,7 @@ int main(void)
         T(test_numbers_are_never_given_twice),
         T(test_killed_spool_keeps_items_and_numbers),
         T(test_second_owner_is_refused),
+        T(test_find_looks_only),
         T(test_damaged_row_is_moved_aside),
         T(test_shares_are_counted),
         T(test_failed_spool_comes_back_by_reopening),
