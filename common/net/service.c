@@ -36,19 +36,24 @@ struct ald_service {
     int signals;
     bool draining;
     int64_t drain_until_ms;
+    int64_t patience_ms;
     int exit_code;
 };
 
 /* What the command line said. */
 struct service_arguments {
     const char *config;
-    const char *flags[SERVICE_FLAGS_MAX];
+    const char *flags[SERVICE_FLAGS_MAX + 1]; /* and the mode's */
     size_t flag_count;
     bool check;
     bool print;
+    const struct ald_service_mode *mode; /* that there is */
+    const char *folder;                  /* NULL: it was not chosen */
+    int64_t patience_ms;                 /* below 0: not said */
+    char mode_flag[ALD_PATH_MAX + 64];
 };
 
-enum { OPT_CHECK = 256, OPT_PRINT, OPT_SET };
+enum { OPT_CHECK = 256, OPT_PRINT, OPT_SET, OPT_MODE, OPT_PATIENCE };
 
 static error_t service_option(int key, char *value, struct argp_state *state)
 {
@@ -68,6 +73,17 @@ static error_t service_option(int key, char *value, struct argp_state *state)
             argp_error(state, "more than %d --set options", SERVICE_FLAGS_MAX);
         arguments->flags[arguments->flag_count++] = value;
         return 0;
+    case OPT_MODE:
+        arguments->folder = value;
+        return 0;
+    case OPT_PATIENCE:
+        if (ald_text_duration_ms(ald_span_str(value), &arguments->patience_ms) != ALD_OK)
+            argp_error(state, "--patience takes a time such as 90s or 5m, not '%s'", value);
+        return 0;
+    case ARGP_KEY_END:
+        if (arguments->patience_ms >= 0 && !arguments->folder)
+            argp_error(state, "--patience goes with --%s", arguments->mode->option);
+        return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "unexpected argument: %s", value);
         return 0;
@@ -84,17 +100,52 @@ static void service_version(FILE *stream, struct argp_state *state)
 static void service_arguments(int argc, char **argv, const struct ald_service_ops *ops,
                               struct service_arguments *out)
 {
-    static const struct argp_option options[] = {
+    struct argp_option options[] = {
         {"config", 'c', "FILE", 0, "Read the settings from FILE", 0},
         {"set", OPT_SET, "KEY=VALUE", 0, "Set one setting, over file and environment", 0},
         {"check-config", OPT_CHECK, NULL, 0, "Print all errors in the settings; exit 0 or 78", 0},
         {"print-config", OPT_PRINT, NULL, 0, "Print the settings in force, secrets masked", 0},
         {0},
+        {0},
+        {0},
     };
+    out->mode = ops->mode;
+    out->patience_ms = -1;
+    if (ops->mode) {
+        struct argp_option *more = &options[ALD_COUNT(options) - 3];
+        more[0] = (struct argp_option){ops->mode->option, OPT_MODE, "DIR", 0, ops->mode->help, 0};
+        more[1] = (struct argp_option){
+            "patience", OPT_PATIENCE, "TIME", 0, "Give up after so long without getting on", 0};
+    }
     struct argp argp = {.options = options, .parser = service_option, .doc = ops->help};
     argp_program_version_hook = service_version;
     argp_err_exit_status = ALD_EXIT_USAGE;
     (void)argp_parse(&argp, argc, argv, 0, NULL, out);
+}
+
+/* The folder of a mode becomes a setting, where the mode finds it as the daemon does. */
+static bool service_mode(ald_service_t *self, struct service_arguments *arguments)
+{
+    const struct ald_service_mode *mode = arguments->mode;
+    char *path = realpath(arguments->folder, NULL);
+    if (!path) {
+        (void)fprintf(stderr, "aldaba-%s: %s: %s\n", self->ops->name, arguments->folder,
+                      strerror(errno));
+        return false;
+    }
+    int len =
+        snprintf(arguments->mode_flag, sizeof arguments->mode_flag, "%s=%s", mode->setting, path);
+    free(path);
+    if (len >= (int)sizeof arguments->mode_flag) {
+        (void)fprintf(stderr, "aldaba-%s: %s: the path is too long\n", self->ops->name,
+                      arguments->folder);
+        return false;
+    }
+    arguments->flags[arguments->flag_count++] = arguments->mode_flag;
+    self->patience_ms = arguments->patience_ms >= 0 ? arguments->patience_ms : mode->patience_ms;
+    self->ops = mode->ops;
+    self->context = mode->self;
+    return true;
 }
 
 /* Settings and profiles; says all that is wrong on stderr. */
@@ -304,8 +355,9 @@ static void service_announce(ald_service_t *self)
 
 static enum ald_rc service_start(ald_service_t *self, struct ald_err *err)
 {
-    enum ald_rc rc = service_folder(self->settings.bus.run, err);
-    if (rc == ALD_OK)
+    bool alone = self->ops->alone;
+    enum ald_rc rc = alone ? ALD_OK : service_folder(self->settings.bus.run, err);
+    if (rc == ALD_OK && !alone)
         rc = service_control(self, err);
     if (rc == ALD_OK)
         rc = self->ops->start(self->context, self, err);
@@ -345,14 +397,17 @@ int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, v
     ALD_ASSERT(self);
     self->ops = ops;
     self->context = context;
-    int code = ALD_EXIT_CONFIG;
+    int code = ALD_EXIT_UNAVAILABLE;
+    if (arguments.folder && !service_mode(self, &arguments))
+        goto out;
+    code = ALD_EXIT_CONFIG;
     if (!service_configure(self, &arguments))
         goto out;
     code = 0;
     if (arguments.print)
         service_print(&self->settings);
     if (!arguments.print && !arguments.check) {
-        ald_log_init(ops->name);
+        ald_log_init(self->ops->name);
         ald_log_level_word(self->settings.log.level);
         ald_ulid_new(self->instance);
         service_reload_new(self, &arguments);
@@ -404,6 +459,11 @@ const char *ald_service_instance(const ald_service_t *self)
 bool ald_service_draining(const ald_service_t *self)
 {
     return self->draining;
+}
+
+int64_t ald_service_patience_ms(const ald_service_t *self)
+{
+    return self->patience_ms;
 }
 
 void ald_service_quit(ald_service_t *self, int exit_code)

@@ -6,7 +6,10 @@
  * start is recovery. SIGHUP: settings and profiles are read again (reload.h), and when all of it is
  * right the daemon is told.
  *
- * Exit codes: 0; 64 usage; 69 cannot open or bind; 75 stopped with work left; 78 configuration.
+ * A program may have a second way to run, for one folder and without a control channel: its mode.
+ *
+ * Exit codes: 0; 64 usage; 69 cannot open or bind; 75 stopped with work left; 78 configuration; a
+ * mode may add its own.
  * Threads: everything here runs on the thread that called ald_service_main.
  */
 #ifndef ALD_NET_SERVICE_H
@@ -22,11 +25,25 @@ typedef struct ald_service ald_service_t;
 
 enum { ALD_EXIT_USAGE = 64, ALD_EXIT_UNAVAILABLE = 69, ALD_EXIT_AGAIN = 75, ALD_EXIT_CONFIG = 78 };
 
+struct ald_service_ops;
+
+/* Another way to run the same program, once and for one folder. */
+struct ald_service_mode {
+    const char *option; /* chooses it, and names the folder, which must be there */
+    const char *help;
+    const char *setting; /* is given the folder's path, over all else */
+    int64_t patience_ms; /* unless --patience says another */
+    const struct ald_service_ops *ops;
+    void *self; /* the context of those */
+};
+
 struct ald_service_ops {
     const char *name; /* gateway, tracker, poller, dlq */
     const char *help; /* one sentence for --help */
     bool profiles;    /* load provider profiles */
     unsigned secrets; /* and resolve these of their secrets: enum ald_secrets */
+    bool alone;       /* nobody asks it: no control channel, and no folder for one */
+    const struct ald_service_mode *mode; /* NULL: there is one way */
     /* Open, recover, bind, add sockets and timers to the loop. On failure err says why. */
     enum ald_rc (*start)(void *self, ald_service_t *service, struct ald_err *err);
     /* Extra facts for the ready line, such as "public=8080"; may write nothing. */
@@ -59,6 +76,9 @@ ald_profiles_t *ald_service_profiles(const ald_service_t *self);
 void ald_service_note(const ald_service_t *self, char *out, size_t cap);
 const char *ald_service_instance(const ald_service_t *self); /* ULID of this run */
 bool ald_service_draining(const ald_service_t *self);
+
+/* How long a mode may wait for others without getting on. */
+int64_t ald_service_patience_ms(const ald_service_t *self);
 
 /* End the loop as if by SIGTERM, with this exit code. */
 void ald_service_quit(ald_service_t *self, int exit_code);
