@@ -44,6 +44,8 @@ struct drain {
     bool full;               /* the last store found no room */
     uint64_t oversized_met;  /* by this walk: the tracker takes none of that size */
     uint64_t oversized_told; /* by the last whole one */
+    bool empty_said;         /* in the last hello or batch */
+    bool empty_heard;        /* and the tracker has answered it */
 };
 
 static bool drain_share(void *context, struct ald_span provider, struct ald_span proof,
@@ -249,8 +251,26 @@ void drain_late(drain_t *self, uint64_t num, bool sent, int64_t now_mono_ms)
     drain_from_start(self);
 }
 
-void drain_fresh(drain_t *self)
+void drain_head(drain_t *self, struct msg_batch *head)
 {
+    struct ald_spool_stats stats;
+    ald_spool_stats(self->spool, &stats);
+    head->spool_items = stats.items;
+    head->spool_oldest_ms = drain_oldest_ms(self, ald_clock_now().wall_ms);
+    self->empty_said = stats.items == 0;
+    self->empty_heard = self->empty_heard && self->empty_said;
+}
+
+bool drain_told_empty(const drain_t *self)
+{
+    return self->empty_heard;
+}
+
+void drain_welcomed(drain_t *self, bool fresh)
+{
+    self->empty_heard = self->empty_said;
+    if (!fresh)
+        return;
     sent_clear(&self->sent);
     self->pause_until_ms = 0;
     drain_from_start(self);

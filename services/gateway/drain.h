@@ -20,7 +20,8 @@
 
 typedef struct drain drain_t;
 
-/* Open the folder gateway.spool. Errors as ald_spool_open. */
+/* Open the folder gateway.spool. Errors as ald_spool_open. profiles NULL: nothing is to be stored.
+ */
 ALD_NODISCARD enum ald_rc drain_new(const struct ald_settings *settings,
                                     const ald_profiles_t *profiles, drain_t **out,
                                     struct ald_err *err);
@@ -44,8 +45,13 @@ void drain_store(drain_t *self, struct item *const *items, size_t count, struct 
 void drain_acked(drain_t *self, const struct msg_ack *ack, int64_t now_mono_ms);
 /* A drained item got no answer in time; it stays. sent: it may have arrived. */
 void drain_late(drain_t *self, uint64_t num, bool sent, int64_t now_mono_ms);
-/* A run of the tracker not met before: all that lies here may be sent to it. */
-void drain_fresh(drain_t *self);
+/* The tracker has welcomed us. fresh: a run of it not met before, so all that lies here may be sent
+ * to it. */
+void drain_welcomed(drain_t *self, bool fresh);
+/* Fill in what the tracker is to know: how much lies here, and how old it is. */
+void drain_head(drain_t *self, struct msg_batch *head);
+/* Has the tracker answered since it was told that nothing lies here? */
+bool drain_told_empty(const drain_t *self);
 
 /* Forget what was acknowledged and send what may be sent. Often. */
 void drain_turn(drain_t *self, int64_t now_mono_ms);

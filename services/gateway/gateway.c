@@ -352,7 +352,7 @@ static int gateway_left(const gateway_t *self)
         return 0;
     ald_log(ALD_WARN, "gateway.backlog",
             "items=%llu dir=%s text=\"acknowledged callbacks lie here; they go to the tracker at "
-            "the next start\"",
+            "the next start, or by 'aldaba spool drain'\"",
             (unsigned long long)stats.items,
             ALD_Q(ald_service_settings(self->service)->gateway.spool));
     return ALD_EXIT_AGAIN;

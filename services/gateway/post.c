@@ -309,11 +309,8 @@ static void post_spool(post_t *self, struct ald_now now)
 static void post_head(void *arg, struct msg_batch *head)
 {
     post_t *self = arg;
-    struct ald_spool_stats stats;
-    drain_stats(self->drain, &stats);
     head->floor = post_floor(self);
-    head->spool_items = stats.items;
-    head->spool_oldest_ms = drain_oldest_ms(self->drain, ald_clock_now().wall_ms);
+    drain_head(self->drain, head);
     ledger_head(head);
     keychain_head(self->options.keychain, head);
 }
@@ -321,10 +318,10 @@ static void post_head(void *arg, struct msg_batch *head)
 static void post_welcome(void *arg, const struct msg_welcome *welcome, bool fresh, zmsg_t *msg)
 {
     post_t *self = arg;
-    keyring_take(self->options.keyring, welcome->keys);
+    if (self->options.keyring)
+        keyring_take(self->options.keyring, welcome->keys);
     keychain_told(self->options.keychain, welcome->jwks, msg);
-    if (fresh)
-        drain_fresh(self->drain);
+    drain_welcomed(self->drain, fresh);
 }
 
 static void post_wake_all(post_t *self)

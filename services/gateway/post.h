@@ -45,7 +45,7 @@ struct post_options {
     const struct ald_settings *settings;
     const char *instance; /* ULID of this run */
     drain_t *drain;       /* borrowed */
-    keyring_t *keyring;   /* borrowed; learns the keys of a welcome */
+    keyring_t *keyring;   /* borrowed; learns the keys of a welcome. NULL: nobody does */
     keychain_t *keychain; /* borrowed; the same of what is behind it. NULL: nobody does */
 };
 

@@ -44,11 +44,11 @@ static struct quota_share *quota_find(quota_t *self, struct ald_span provider)
 
 void quota_renew(quota_t *self, const ald_profiles_t *profiles)
 {
-    size_t count = ald_profiles_count(profiles) + 1;
+    size_t count = profiles ? ald_profiles_count(profiles) + 1 : 1;
     struct quota_share *shares = calloc(count, sizeof *shares);
     ALD_ASSERT(shares);
     for (size_t i = 0; i < count; i++) {
-        const struct ald_profile *profile = ald_profiles_at(profiles, i);
+        const struct ald_profile *profile = profiles ? ald_profiles_at(profiles, i) : NULL;
         const char *name = profile ? profile->name : "";
         const struct quota_share *old =
             self->count > 0 ? quota_find(self, ald_span_str(name)) : NULL;
