@@ -41,6 +41,8 @@ static const struct args_option {
                   "Also count all rows again and hold them against the books"},
     [ARG_BELIEVE] = {"believe", 0, NULL, false, "Vouch for a letter that could not prove itself"},
     [ARG_YES] = {"yes", 'y', NULL, false, "Do not ask"},
+    [ARG_PATIENCE] = {"patience", 0, "TIME", false,
+                      "Give up after so long without getting on (60s)"},
 };
 
 static enum ald_rc args_take(struct args *args, enum arg arg, const char *value,

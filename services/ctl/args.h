@@ -39,6 +39,7 @@ enum arg {
     ARG_DEEP,
     ARG_BELIEVE,
     ARG_YES,
+    ARG_PATIENCE,
     ARGS_COUNT
 };
 

@@ -23,6 +23,8 @@ command_fn status_show;
 command_fn health_show;
 /* state.c */
 command_fn state_audit, state_backup;
+/* spool.c */
+command_fn spool_drain;
 /* local.c: these ask nobody */
 command_fn local_config_check, local_config_print, local_keys_new;
 /* provider.c, provider_list.c: these ask nobody either */

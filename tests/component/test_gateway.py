@@ -109,7 +109,7 @@ class Tracker(Neighbour):
         head, *items = [bus.unpack(frame) for frame in frames]
         if head["k"] == "hello":
             self.hellos.append(head)
-            more = self.jwks if head["jwks"] != self.number else []
+            more = self.jwks if head.get("jwks", self.number) != self.number else []
             return [[bus.pack("welcome", instance=self.instance, max_item=1 << 26,
                               keys=self.keys, jwks=self.number), *more]]
         assert head["k"] == "batch", head
