@@ -51,6 +51,11 @@ uint64_t ald_spool_next_number(const ald_spool_t *self)
     return self->next;
 }
 
+uint64_t ald_spool_last_number(const ald_spool_t *self)
+{
+    return self->last;
+}
+
 void ald_spool_stats(const ald_spool_t *self, struct ald_spool_stats *out)
 {
     *out = self->stats;
@@ -122,11 +127,14 @@ static enum ald_rc spool_load_stats(ald_spool_t *self)
     ald_stmt_t *stmt = NULL;
     enum ald_rc rc = spool_prepare(self,
                                    "SELECT count(*), coalesce(sum(size), 0),"
-                                   " (SELECT count(*) FROM damaged) FROM spool",
+                                   " (SELECT count(*) FROM damaged), coalesce(max(num), 0)"
+                                   " FROM spool",
                                    &stmt);
     if (rc != ALD_OK)
         return rc;
     rc = ald_stmt_step(stmt);
+    if (rc == ALD_OK)
+        self->last = (uint64_t)ald_stmt_i64(stmt, 3);
     if (rc == ALD_OK)
         self->stats = (struct ald_spool_stats){.items = (uint64_t)ald_stmt_i64(stmt, 0),
                                                .bytes = (uint64_t)ald_stmt_i64(stmt, 1),

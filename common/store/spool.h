@@ -80,6 +80,8 @@ ALD_NODISCARD enum ald_rc ald_spool_take_numbers(ald_spool_t *self, uint64_t cou
                                                  uint64_t *first);
 /* The lowest number that was not given out yet. */
 uint64_t ald_spool_next_number(const ald_spool_t *self);
+/* The highest number of the items that lay here when it was opened last; 0: none did. */
+uint64_t ald_spool_last_number(const ald_spool_t *self);
 
 /* Store all of the items or none. ALD_OK: on disk. A number that is there already is left as it is,
  * so a put whose end was not seen may be repeated. ALD_FULL: over max_bytes, too little room, or

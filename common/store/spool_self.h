@@ -14,6 +14,7 @@ struct ald_spool {
     char reserve[ALD_STORE_PATH_MAX + 16];
     struct ald_spool_options options;
     char id[27];
+    uint64_t last;  /* the highest of the items that were found */
     uint64_t next;  /* number to give */
     uint64_t limit; /* numbers below it are reserved on disk */
     uint64_t retry; /* number at which to reserve again after the disk was full */

@@ -80,7 +80,8 @@ static enum ald_rc adopt_open(adopt_t *self, struct ald_err *err)
         return rc;
     const struct post_options options = {.settings = settings,
                                          .instance = ald_service_instance(self->service),
-                                         .drain = self->drain};
+                                         .drain = self->drain,
+                                         .adopts = true};
     return post_new(ald_service_loop(self->service), &options, &self->post, err);
 }
 

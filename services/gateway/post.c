@@ -165,7 +165,8 @@ static void post_supply(post_t *self)
     uint64_t end = self->range.end;
     (void)pthread_mutex_unlock(&self->lock);
     uint64_t first = 0;
-    if (enough || ald_spool_take_numbers(drain_spool(self->drain), POST_RANGE, &first) != ALD_OK)
+    if (enough || self->options.adopts ||
+        ald_spool_take_numbers(drain_spool(self->drain), POST_RANGE, &first) != ALD_OK)
         return;
     if (end == 0)
         ald_window_raise(&self->window, first);
@@ -424,7 +425,9 @@ enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t *
     (void)pthread_mutex_init(&self->lock, NULL);
     self->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     ALD_ASSERT(self->event >= 0);
-    ald_window_init(&self->window, ald_spool_next_number(drain_spool(self->drain)));
+    ald_spool_t *spool = drain_spool(self->drain);
+    ald_window_init(&self->window, options->adopts ? ald_spool_last_number(spool) + 1
+                                                   : ald_spool_next_number(spool));
     enum ald_rc rc = post_open(self, err);
     if (rc != ALD_OK) {
         post_destroy(&self);

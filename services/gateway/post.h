@@ -47,6 +47,9 @@ struct post_options {
     drain_t *drain;       /* borrowed */
     keyring_t *keyring;   /* borrowed; learns the keys of a welcome. NULL: nobody does */
     keychain_t *keychain; /* borrowed; the same of what is behind it. NULL: nobody does */
+    /* It is not our spool: no number is given, and none is told as settled above those that lie
+     * there. If it is a copy, the other one's gateway may live, and number on. */
+    bool adopts;
 };
 
 ALD_NODISCARD enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t **out,

@@ -82,6 +82,8 @@ def test_example():
         assert tracker.hellos[0]["spool_items"] == 10
         told = tracker.hellos[-1].get("spool_items", 0)
         assert told == 0, "the tracker still thinks that some lie here"
+        last = max(item["num"] for item in tracker.items)
+        assert tracker.hellos[-1]["floor"] == last + 1, "that would settle what others may number"
         for head in tracker.heads:  # it took nothing at a door: the books have it already
             assert [head.get(name, 0) for name in
                     ("acknowledged", "spooled", "answered", "unanswered", "refused")] == [0] * 5

@@ -2,6 +2,7 @@
 `aldaba spool drain` while another one serves."""
 import contextlib
 import os
+import shutil
 import sqlite3
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -143,3 +144,31 @@ def test_the_tracker_dies_meanwhile():
         assert middle > 0, "no kill fell into the work"
         assert one.wait(40) == 0, one.tail()
         demand_each_once(house, before)
+
+
+def test_a_copy_is_drained_while_its_gateway_lives():
+    """Nobody should. But then what both hold counts once, and what comes later is not lost."""
+    with House(profile=CALM) as house:
+        house.start()
+        client = second_gateway(house)
+        before = arrivals(house)
+        house.tracker.kill9()
+        for n in range(5):
+            assert client.get("/callback/sandbox", id=f"both-{n}", code="x").status == 200
+        house.second.pause()
+        copy = os.path.join(house.folder, "copy")
+        shutil.copytree(spool(house), copy)
+        house.tracker.start()
+        house.until_serving()
+        argv, env = drain_command(house)
+        done = subprocess.run([*argv[:-1], copy], env=env, cwd=house.folder, capture_output=True,
+                              text=True, timeout=60, check=False)
+        assert done.returncode == 0 and "5 callbacks went" in done.stderr, done
+        house.second.resume()
+        for n in range(5):
+            assert client.get("/callback/sandbox", id=f"later-{n}", code="x").status == 200
+        until(lambda: rows(house) == 0, SOON_S, "the gateway's own are not settled")
+        until(lambda: more(arrivals(house), before).get("received", 0) >= 10, SOON_S,
+              lambda: str(more(arrivals(house), before)))
+        assert more(arrivals(house), before) == {"received": 10, "parked": 10}
+        demand_audit(house)

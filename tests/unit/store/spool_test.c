@@ -272,9 +272,14 @@ static void test_find_looks_only(void **state)
     assert_non_null(strstr(err.text, "spool.db"));
     assert_int_not_equal(access(dir, F_OK), 0);
     ald_spool_t *spool = spool_open(*state);
+    assert_int_equal(put(spool, 7), ALD_OK);
+    assert_int_equal(ald_spool_last_number(spool), 0);   /* that was not found */
     assert_int_equal(ald_spool_find(dir, &err), ALD_OK); /* what it is lies in the log so far */
     ald_spool_destroy(&spool);
     assert_int_equal(ald_spool_find(dir, &err), ALD_OK);
+    spool = spool_open(*state);
+    assert_int_equal(ald_spool_last_number(spool), 7);
+    ald_spool_destroy(&spool);
     file_flip(folder_file(*state, "spool/spool.db"), 70); /* in the application id */
     assert_int_equal(ald_spool_find(dir, &err), ALD_VERSION);
     file_flip(folder_file(*state, "spool/spool.db"), 70);
