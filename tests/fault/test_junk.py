@@ -24,7 +24,10 @@ KINDS = ("hello", "welcome", "batch", "acks", "ack", "callback", "event", "fetch
 @pytest.fixture(scope="module")
 def house():
     with House(profile=CALM) as one:
-        yield one.start()
+        one.start()
+        until(lambda: not unwell(one), 10, lambda: f"not well: {unwell(one)}")
+        demand_service(one)  # connections are made when they are first needed
+        yield one
 
 
 def kept(house):
@@ -42,6 +45,15 @@ def demand_no_growth(house, before):
         assert daemon.threads() <= threads, name
 
 
+def unwell(house):
+    """The processes that do not say that they are well."""
+    def answer(service):
+        with Channel(house.run, f"control-{service}") as channel:
+            return channel.ask("control", what="health")[0]["rc"]
+    return [service for service in ("tracker", "dlq", "gateway", "poller-p1")
+            if answer(service) != "ok"]
+
+
 def demand_service(house):
     """A callback, a poll of the feed, a letter and an answer of every process."""
     provider_id = house.submit(1, fate="drop", solve=600)[0]
@@ -50,9 +62,7 @@ def demand_service(house):
         assert house.public.get("/callback/sandbox", id=provider_id, code=answer).status == 200
     until(lambda: len(house.events_of(task["id"])) == 1, 10, "no event")
     until(lambda: house.dead_letters(task=task["id"]), 10, "no letter")
-    for service in ("tracker", "dlq", "gateway", "poller-p1"):
-        with Channel(house.run, f"control-{service}") as channel:
-            assert channel.ask("control", what="health")[0]["rc"] == "ok"
+    assert not unwell(house)
     assert figures(house.run, "audit")["arrivals"]["received"] > 0
 
 
