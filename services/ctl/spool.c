@@ -10,20 +10,22 @@
 
 enum { SPOOL_WORDS = 8 };
 
-/* Runs it from the folder that our own program lies in, else from PATH. Returns if there is none.
- */
+/* Runs it from the folder that our own program lies in, from its neighbour there as in a folder of
+ * a build, else from PATH. Returns if there is none. */
 static void spool_exec(char *const *words)
 {
-    char path[ALD_PATH_MAX + sizeof SPOOL_PROGRAM];
+    static const char *const places[] = {SPOOL_PROGRAM, "../gateway/" SPOOL_PROGRAM};
+    char path[ALD_PATH_MAX + 64];
     ssize_t len = readlink("/proc/self/exe", path, ALD_PATH_MAX);
     while (len > 0 && path[len - 1] != '/')
         len--;
-    if (len > 0) {
-        memcpy(path + len, SPOOL_PROGRAM, sizeof SPOOL_PROGRAM);
+    for (size_t i = 0; len > 0 && i < ALD_COUNT(places); i++) {
+        memcpy(path + len, places[i], strlen(places[i]) + 1);
         (void)execv(path, words);
+        if (errno != ENOENT)
+            return;
     }
-    if (len <= 0 || errno == ENOENT)
-        (void)execvp(SPOOL_PROGRAM, words);
+    (void)execvp(SPOOL_PROGRAM, words);
 }
 
 int spool_drain(struct ctl *ctl, const struct args *args)

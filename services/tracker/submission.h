@@ -46,7 +46,7 @@ struct submission {
     int64_t within_ms;
     int64_t stale_after_ms; /* after the start */
     int64_t give_up_after_ms;
-    char letter[ALD_ULID_MAX]; /* submit_uncertain; "" = none was made */
+    char letter[ALD_ULID_MAX]; /* submit_uncertain; "" = none yet (vault_submit_doubt) */
     uint32_t resubmit;         /* which one it is, after the first submission; 0 = that one */
     uint64_t taken;            /* of a resubmission: the attempt that it follows */
     int64_t until_ms;          /* of a resubmission: the task's deadline */

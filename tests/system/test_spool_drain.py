@@ -35,8 +35,7 @@ def rows(house):
 
 
 def drain_command(house):
-    beside = os.path.dirname(binary("aldaba-gateway"))
-    env = {**os.environ, **house.env(), "PATH": f"{beside}:{os.environ['PATH']}"}
+    env = {**os.environ, **house.env()}
     return [binary("aldaba"), "--config", house.config_path(""), "spool", "drain", spool(house)], env
 
 
