@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "services/tracker/vault_pushes.h"
 #include "tests/unit/tracker/rows.h"
 
 static void test_arrivals_of_a_task(void **state)
@@ -47,6 +48,29 @@ static void purge_scene(struct rows *self, int64_t *dead, int64_t *parked, int64
     vault_key_add(&self->vault, "k1", 1, "", 5);
     rows_letter(self, "L1", ALD_REASON_UNKNOWN_TASK, 0, "");
     rows_commit(self);
+}
+
+/* A task whose end is still being told to its caller stays, and so do those after it. */
+static void test_a_push_holds_its_task(void **state)
+{
+    struct rows *self = *state;
+    int64_t dead = 0;
+    int64_t parked = 0;
+    int64_t young = 0;
+    const struct vault_bounds before = {.results_ms = 1000, .kept_arrival = INT64_MAX};
+    purge_scene(self, &dead, &parked, &young);
+    rows_index(self, 3);
+    vault_begin(&self->vault);
+    vault_push_add(&self->vault, 1, "http://127.0.0.1/", false);
+    vault_push_due(&self->vault, 1, ald_span_str("code=d"), 30);
+    rows_commit(self);
+    assert_false(vault_purge(&self->vault, &before, 100, 700));
+    assert_true(vault_task_known(&self->vault, 1) && vault_task_known(&self->vault, 2));
+    vault_begin(&self->vault);
+    vault_push_settle(&self->vault, 1, true);
+    rows_commit(self);
+    assert_false(vault_purge(&self->vault, &before, 100, 700));
+    assert_false(vault_task_known(&self->vault, 1) || vault_task_known(&self->vault, 2));
 }
 
 /* Purging keeps the books, leaves a tomb, and spares what is not settled. */
@@ -173,11 +197,9 @@ static void test_purge_goes_by_pieces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ROWS(test_arrivals_of_a_task),
-        WITH_ROWS(test_purge),
-        WITH_ROWS(test_a_tomb_takes_only_its_own_ref),
-        WITH_ROWS(test_purge_waits_for_the_snapshot),
-        WITH_ROWS(test_purge_goes_by_pieces),
+        WITH_ROWS(test_arrivals_of_a_task),           WITH_ROWS(test_purge),
+        WITH_ROWS(test_a_push_holds_its_task),        WITH_ROWS(test_a_tomb_takes_only_its_own_ref),
+        WITH_ROWS(test_purge_waits_for_the_snapshot), WITH_ROWS(test_purge_goes_by_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
