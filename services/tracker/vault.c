@@ -123,6 +123,19 @@ bool vault_step(struct vault *self, ald_stmt_t *stmt)
     return rc == ALD_OK;
 }
 
+bool vault_of_task(struct vault *self, const char *sql, uint64_t task, int64_t *value)
+{
+    ald_stmt_t *stmt = vault_prepare(self, sql);
+    if (!stmt)
+        return false;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+    bool found = vault_step(self, stmt);
+    if (found)
+        *value = ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return found;
+}
+
 static int64_t vault_number(struct vault *self, const char *sql)
 {
     int64_t value = 0;

@@ -21,15 +21,11 @@ void vault_push_add(struct vault *self, uint64_t task, const char *url, bool jso
 
 bool vault_push_waits(struct vault *self, uint64_t task, bool *json)
 {
-    ald_stmt_t *stmt = vault_prepare(self, "SELECT json FROM pushes WHERE task = ?1 AND state = 0");
-    if (!stmt)
+    int64_t value = 0;
+    if (!vault_of_task(self, "SELECT json FROM pushes WHERE task = ?1 AND state = 0", task, &value))
         return false;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
-    bool found = vault_step(self, stmt);
-    if (found)
-        *json = ald_stmt_i64(stmt, 0) != 0;
-    ald_stmt_reset(stmt);
-    return found;
+    *json = value != 0;
+    return true;
 }
 
 void vault_push_due(struct vault *self, uint64_t task, struct ald_span body, int64_t now_ms)
@@ -46,16 +42,12 @@ void vault_push_due(struct vault *self, uint64_t task, struct ald_span body, int
 
 bool vault_push_tries(struct vault *self, uint64_t task, unsigned *tries)
 {
-    ald_stmt_t *stmt =
-        vault_prepare(self, "SELECT tries FROM pushes WHERE task = ?1 AND state = 1");
-    if (!stmt)
+    int64_t value = 0;
+    if (!vault_of_task(self, "SELECT tries FROM pushes WHERE task = ?1 AND state = 1", task,
+                       &value))
         return false;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
-    bool found = vault_step(self, stmt);
-    if (found)
-        *tries = (unsigned)ald_stmt_i64(stmt, 0);
-    ald_stmt_reset(stmt);
-    return found;
+    *tries = (unsigned)value;
+    return true;
 }
 
 bool vault_push_words(struct vault *self, uint64_t task, char provider[ALD_PROVIDER_MAX],

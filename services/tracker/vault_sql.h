@@ -18,6 +18,9 @@ void vault_run(struct vault *self, ald_stmt_t *stmt);
 /* True while there are rows; the caller resets. */
 bool vault_step(struct vault *self, ald_stmt_t *stmt);
 
+/* The number that the first row of this query about one task (?1) begins with. False: no row. */
+bool vault_of_task(struct vault *self, const char *sql, uint64_t task, int64_t *value);
+
 /* Read back what is not indexed, at opening. */
 void vault_gather(struct vault *self);
 /* A row was written that is to be indexed. */

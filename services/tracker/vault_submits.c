@@ -100,15 +100,7 @@ void vault_submit_doubt(struct vault *self, uint64_t task)
 
 bool vault_submit_asked(struct vault *self, uint64_t task, int64_t *asked_ms)
 {
-    ald_stmt_t *stmt = vault_prepare(self, "SELECT asked_ms FROM submits WHERE task = ?1");
-    if (!stmt)
-        return false;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
-    bool found = vault_step(self, stmt);
-    if (found)
-        *asked_ms = ald_stmt_i64(stmt, 0);
-    ald_stmt_reset(stmt);
-    return found;
+    return vault_of_task(self, "SELECT asked_ms FROM submits WHERE task = ?1", task, asked_ms);
 }
 
 uint64_t vault_submit_ticket(struct vault *self, const char *ticket)
