@@ -7,7 +7,7 @@
  *   query    DEALER -> ROUTER  tracker binds  questions and commands, one answer each
  *   jobs     DEALER -> ROUTER  tracker binds  ready/leases, batch/acks of outcomes
  *   feed     SUB    <- XPUB    tracker binds  hints: [topic][event]; [head.][head] each second
- *   consume  DEALER -> ROUTER  tracker binds  fetch/events
+ *   consume  DEALER -> ROUTER  tracker binds  fetch/events; durable consumers
  *   letters  DEALER -> ROUTER  dlq binds      hello/welcome, batch/acks of letters; the desk
  *   control  DEALER -> ROUTER  each daemon    health, metrics, drain
  */

@@ -117,6 +117,7 @@ static const struct ald_field letter_fields[] = {
     TEXT(msg_letter, proof, OPTIONAL),
     I64(msg_letter, made_at_ms, REQUIRED),
     SPAN(msg_letter, original, FIELD_ORIGINAL_MAX, OPTIONAL),
+    TEXT(msg_letter, consumer, OPTIONAL),
 };
 const struct ald_schema MSG_LETTER = SCHEMA("letter", 1, msg_letter, letter_fields);
 
@@ -242,5 +243,9 @@ const struct ald_schema *const ALD_SCHEMAS[] = {
     &MSG_PROVIDER_VIEW, &MSG_BUDGET,
     &MSG_SUBMIT,      &MSG_STARTED,
     &MSG_WITHDRAW,    &MSG_JWKS,
+    &MSG_CONSUMER_OPEN, &MSG_PULL,
+    &MSG_SETTLES,     &MSG_SETTLE,
+    &MSG_CONSUMER_CLOSE, &MSG_CONSUMER_LIST,
+    &MSG_CONSUMER_DELETE, &MSG_CONSUMER,
     NULL,
 };

@@ -14,6 +14,7 @@
 #ifndef ALD_PROTO_MESSAGES_H
 #define ALD_PROTO_MESSAGES_H
 
+#include "proto/msg_consume.h"
 #include "proto/msg_control.h"
 #include "proto/msg_courier.h"
 #include "proto/msg_desk.h"

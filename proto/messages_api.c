@@ -228,6 +228,8 @@ static const struct ald_field events_fields[] = {
     TEXT(msg_events, position, OPTIONAL),
     TEXT(msg_events, head, OPTIONAL),
     BOOL(msg_events, gap, OPTIONAL),
+    TEXT(msg_events, gap_before, OPTIONAL),
+    TEXT(msg_events, gap_why, OPTIONAL),
 };
 const struct ald_schema MSG_EVENTS = SCHEMA("events", 1, msg_events, events_fields);
 
@@ -248,6 +250,10 @@ static const struct ald_field event_fields[] = {
     I64(msg_event, published_ms, REQUIRED),
     TEXT(msg_event, trace, OPTIONAL),
     TEXT(msg_event, meta, OPTIONAL),
+    U64(msg_event, deliveries, OPTIONAL),
+    BOOL(msg_event, redelivered, OPTIONAL),
+    TEXT(msg_event, corrects, OPTIONAL),
+    TEXT(msg_event, consumer, OPTIONAL),
 };
 const struct ald_schema MSG_EVENT = SCHEMA("event", 1, msg_event, event_fields);
 
@@ -299,6 +305,7 @@ static const struct ald_field letter_view_fields[] = {
     U64(msg_letter_view, attempts, OPTIONAL),
     U64(msg_letter_view, revision, OPTIONAL),
     SPAN(msg_letter_view, original, FIELD_ORIGINAL_MAX, OPTIONAL),
+    TEXT(msg_letter_view, consumer, OPTIONAL),
 };
 const struct ald_schema MSG_LETTER_VIEW =
     SCHEMA("letter.view", 1, msg_letter_view, letter_view_fields);

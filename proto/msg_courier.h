@@ -139,7 +139,9 @@ struct msg_letter {
     char provider_id[ALD_PROVIDER_ID_MAX];
     char proof[ALD_WORD_MAX];
     int64_t made_at_ms;
-    struct ald_span original; /* an encoded msg_callback; empty for expired */
+    struct ald_span original; /* an encoded msg_callback, or the msg_event that a consumer did not
+                                 take; empty for expired */
+    char consumer[ALD_CONSUMER_MAX]; /* consumer_rejected: whose letter it is */
 };
 
 extern const struct ald_schema MSG_HELLO;    /* hello */

@@ -47,6 +47,7 @@ struct msg_letter_view {
     uint64_t attempts;
     uint64_t revision;
     struct ald_span original; /* only when one letter is asked for */
+    char consumer[ALD_CONSUMER_MAX];
 };
 
 struct msg_attempt {

@@ -33,6 +33,8 @@ struct msg_events {
     char position[ALD_POSITION_MAX];
     char head[ALD_POSITION_MAX];
     bool gap;
+    char gap_before[ALD_POSITION_MAX]; /* of a consumer: what it has not seen before here is gone */
+    char gap_why[ALD_WORD_MAX];        /* retention lane */
 };
 
 /* A task's end. The one message that other people's programs read: names in docs/PROTOCOL.md. */
@@ -53,6 +55,11 @@ struct msg_event {
     int64_t received_ms;       /* wall time; these two names are older than the _at_ms rule */
     int64_t published_ms;
     char trace[ALD_TEXT_MAX];
+    uint64_t deliveries; /* to a consumer: how often it was handed out, this time included */
+    bool redelivered;    /* to a consumer: it may have had it, or it comes out of its order */
+    char corrects[ALD_POSITION_MAX]; /* the event of the same task that this one takes the place of
+                                      */
+    char consumer[ALD_CONSUMER_MAX]; /* in letters: who did not take it */
 };
 
 /* Once a second on the feed, topic `head.`: where the feed stands. */

@@ -10,6 +10,7 @@ enum {
     ALD_URL_MAX = 1024,             /* an address that a provider gave */
     ALD_KEPT_PARAMS_MAX = 4096,     /* a task's parameters that polls need; their most bytes */
     ALD_KEY_MAX = 129,              /* idempotency key, the caller's */
+    ALD_CONSUMER_MAX = 65,          /* a consumer: [a-z0-9._-]{1,64} */
     ALD_META_MAX = 1025,            /* caller's note, echoed in the event */
     ALD_CODE_MAX = 257,             /* a provider's error code or text, verbatim */
     ALD_ULID_MAX = 27,              /* 26 characters of a ULID */
