@@ -206,8 +206,10 @@ static enum ald_rc store_compile(ald_store_t *self, const char *sql, size_t buck
     if (code != SQLITE_OK)
         return store_rc(self, code);
     ALD_ASSERT(handle != NULL);
+    int parameters = sqlite3_bind_parameter_count(handle);
+    ALD_ASSERT(parameters <= STORE_PARAMETERS);
     self->statements[self->statement_count++] =
-        (struct ald_stmt){.store = self, .sql = sql, .handle = handle, .bind_rc = ALD_OK};
+        (struct ald_stmt){.store = self, .sql = sql, .handle = handle, .parameters = parameters};
     self->buckets[bucket] = (uint16_t)self->statement_count;
     return ALD_OK;
 }
@@ -228,16 +230,27 @@ enum ald_rc ald_store_prepare(ald_store_t *self, const char *sql, ald_stmt_t **o
     return ALD_OK;
 }
 
-static void stmt_bound(ald_stmt_t *stmt, int code)
+static void stmt_bound(ald_stmt_t *stmt, int index, int code)
 {
-    if (code == SQLITE_OK || stmt->bind_rc != ALD_OK)
-        return;
-    stmt->bind_rc = store_rc(stmt->store, code);
+    if (code == SQLITE_OK)
+        stmt->bound |= UINT64_C(1) << (index - 1);
+    else if (stmt->bind_rc == ALD_OK)
+        stmt->bind_rc = store_rc(stmt->store, code);
+}
+
+/* The engine keeps what was bound before. Nearly every statement has all bound anew each time, so
+ * that to set the others here costs nothing, and to clear all of them at each reset would. */
+static void stmt_begin(ald_stmt_t *stmt)
+{
+    stmt->begun = true;
+    for (int i = 0; i < stmt->parameters; i++)
+        if ((stmt->bound >> i & 1) == 0)
+            (void)sqlite3_bind_null(stmt->handle, i + 1);
 }
 
 void ald_stmt_bind_i64(ald_stmt_t *stmt, int index, int64_t value)
 {
-    stmt_bound(stmt, sqlite3_bind_int64(stmt->handle, index, value));
+    stmt_bound(stmt, index, sqlite3_bind_int64(stmt->handle, index, value));
 }
 
 /* A null pointer would bind NULL, which no NOT NULL column takes; an empty span is a value. */
@@ -248,8 +261,9 @@ static const char *stmt_data(struct ald_span value)
 
 void ald_stmt_bind_text(ald_stmt_t *stmt, int index, struct ald_span value)
 {
-    stmt_bound(stmt, sqlite3_bind_text64(stmt->handle, index, stmt_data(value), value.len,
-                                         SQLITE_STATIC, SQLITE_UTF8));
+    stmt_bound(stmt, index,
+               sqlite3_bind_text64(stmt->handle, index, stmt_data(value), value.len, SQLITE_STATIC,
+                                   SQLITE_UTF8));
 }
 
 void ald_stmt_bind_str(ald_stmt_t *stmt, int index, const char *value)
@@ -260,12 +274,13 @@ void ald_stmt_bind_str(ald_stmt_t *stmt, int index, const char *value)
 void ald_stmt_bind_blob(ald_stmt_t *stmt, int index, struct ald_span value)
 {
     stmt_bound(
-        stmt, sqlite3_bind_blob64(stmt->handle, index, stmt_data(value), value.len, SQLITE_STATIC));
+        stmt, index,
+        sqlite3_bind_blob64(stmt->handle, index, stmt_data(value), value.len, SQLITE_STATIC));
 }
 
 void ald_stmt_bind_null(ald_stmt_t *stmt, int index)
 {
-    stmt_bound(stmt, sqlite3_bind_null(stmt->handle, index));
+    stmt_bound(stmt, index, sqlite3_bind_null(stmt->handle, index));
 }
 
 enum ald_rc ald_stmt_step(ald_stmt_t *stmt)
@@ -275,14 +290,17 @@ enum ald_rc ald_stmt_step(ald_stmt_t *stmt)
         return rc;
     if (stmt->bind_rc != ALD_OK)
         return stmt->bind_rc;
+    if (!stmt->begun)
+        stmt_begin(stmt);
     return store_note(stmt->store, sqlite3_step(stmt->handle));
 }
 
 void ald_stmt_reset(ald_stmt_t *stmt)
 {
-    /* Both repeat an error that the step has told already. */
-    (void)sqlite3_reset(stmt->handle);
-    (void)sqlite3_clear_bindings(stmt->handle);
+    if (stmt->begun)
+        (void)sqlite3_reset(stmt->handle); /* repeats an error that the step has told already */
+    stmt->begun = false;
+    stmt->bound = 0;
     stmt->bind_rc = ALD_OK;
 }
 

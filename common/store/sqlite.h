@@ -10,12 +10,15 @@
 
 #include "common/store/store.h"
 
-enum { STORE_BUCKETS = 2 * ALD_STORE_STATEMENTS };
+enum { STORE_BUCKETS = 2 * ALD_STORE_STATEMENTS, STORE_PARAMETERS = 64 };
 
 struct ald_stmt {
     ald_store_t *store;
     const char *sql; /* the address is the key */
     sqlite3_stmt *handle;
+    int parameters;
+    uint64_t bound;      /* a bit a parameter; what has none is NULL */
+    bool begun;          /* stepped since it was reset */
     enum ald_rc bind_rc; /* the first value that could not be bound */
 };
 

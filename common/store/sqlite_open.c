@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,8 +111,17 @@ static int open_wal_hook(void *context, sqlite3 *db, const char *name, int pages
     return SQLITE_OK;
 }
 
+/* Nobody asks the engine how much memory it has; to count it takes a lock at each piece. Where it
+ * runs already it goes on counting. */
+static void open_library(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 static enum ald_rc open_engine(ald_store_t *self, struct ald_err *err)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    ALD_ASSERT(pthread_once(&once, open_library) == 0);
     int flags = self->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     int code = sqlite3_open_v2(self->path, &self->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
     if (code != SQLITE_OK)
