@@ -12,11 +12,19 @@
 
 /* Looked up once: EVP_sha256() stands for a search among the library's providers at each use. */
 static pthread_once_t digest_once = PTHREAD_ONCE_INIT;
+static pthread_key_t
+    digest_own; /* a thread's context: to make one costs more than a short digest */
 static EVP_MD *digest_sha256;
 static EVP_MAC_CTX *digest_hmac; /* never used itself, only copied: a copy searches for nothing */
 
+static void digest_own_free(void *context)
+{
+    EVP_MD_CTX_free(context);
+}
+
 static void digest_find(void)
 {
+    ALD_ASSERT(pthread_key_create(&digest_own, digest_own_free) == 0);
     char name[] = "SHA256";
     const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0),
                                  OSSL_PARAM_construct_end()};
@@ -28,20 +36,32 @@ static void digest_find(void)
     EVP_MAC_free(mac);
 }
 
-void ald_sha256(struct ald_span bytes, uint8_t out[32])
+/* The thread's context, at the beginning of a digest. */
+static EVP_MD_CTX *digest_begin(void)
 {
     ALD_ASSERT(pthread_once(&digest_once, digest_find) == 0);
-    ALD_ASSERT(EVP_Digest(bytes.data, bytes.len, out, NULL, digest_sha256, NULL) == 1);
+    EVP_MD_CTX *context = pthread_getspecific(digest_own);
+    if (context == NULL) {
+        context = EVP_MD_CTX_new();
+        ALD_ASSERT(context != NULL && pthread_setspecific(digest_own, context) == 0);
+    }
+    ALD_ASSERT(EVP_DigestInit_ex2(context, digest_sha256, NULL) == 1);
+    return context;
+}
+
+void ald_sha256(struct ald_span bytes, uint8_t out[32])
+{
+    EVP_MD_CTX *context = digest_begin();
+    ALD_ASSERT(EVP_DigestUpdate(context, bytes.data, bytes.len) == 1);
+    ALD_ASSERT(EVP_DigestFinal_ex(context, out, NULL) == 1);
 }
 
 bool ald_sha256_file(int fd, uint64_t *bytes, uint8_t out[32])
 {
     static const size_t piece = 256 * 1024;
-    ALD_ASSERT(pthread_once(&digest_once, digest_find) == 0);
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    EVP_MD_CTX *context = digest_begin();
     uint8_t *buffer = malloc(piece);
-    ALD_ASSERT(context != NULL && buffer != NULL);
-    ALD_ASSERT(EVP_DigestInit_ex(context, digest_sha256, NULL) == 1);
+    ALD_ASSERT(buffer != NULL);
     ssize_t got;
     *bytes = 0;
     while ((got = read(fd, buffer, piece)) != 0) {
@@ -53,7 +73,6 @@ bool ald_sha256_file(int fd, uint64_t *bytes, uint8_t out[32])
         *bytes += (uint64_t)got;
     }
     ALD_ASSERT(EVP_DigestFinal_ex(context, out, NULL) == 1);
-    EVP_MD_CTX_free(context);
     free(buffer);
     return got == 0;
 }

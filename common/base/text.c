@@ -20,6 +20,22 @@ enum ald_rc ald_text_copy(char *dst, size_t cap, struct ald_span text)
     return ALD_OK;
 }
 
+enum ald_rc ald_text_join(char *dst, size_t cap, const char *const *parts, size_t count)
+{
+    size_t len = 0;
+    dst[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        size_t more = strlen(parts[i]);
+        if (more >= cap - len) {
+            dst[0] = '\0';
+            return ALD_TOOBIG;
+        }
+        memcpy(dst + len, parts[i], more + 1);
+        len += more;
+    }
+    return ALD_OK;
+}
+
 void ald_text_cut(char *dst, size_t cap, struct ald_span text)
 {
     size_t len = ald_span_find(text, 0);

@@ -9,6 +9,9 @@
 
 /* Copy with a NUL. ALD_TOOBIG: does not fit; ALD_MALFORMED: holds a NUL. dst is then "". */
 ALD_NODISCARD enum ald_rc ald_text_copy(char *dst, size_t cap, struct ald_span text);
+/* The texts one behind the other, with a NUL. ALD_TOOBIG: they do not fit; dst is then "". */
+ALD_NODISCARD enum ald_rc ald_text_join(char *dst, size_t cap, const char *const *parts,
+                                        size_t count);
 /* Copy what fits, cut between characters and at a NUL. For people, never for ids. */
 void ald_text_cut(char *dst, size_t cap, struct ald_span text);
 

@@ -10,6 +10,8 @@
 #include "common/config/family.h"
 #include "common/config/ruled.h"
 
+enum { PROFILE_STATE_MAX = 32 }; /* bytes of a task state's name */
+
 static const char *const THEN_NAMES[] = {"unknown", "accepted", "done",          "failed",
                                          "lost",    "pending",  "hint",          "ignore",
                                          "code",    "fetch",    "done_at_submit"};
@@ -169,10 +171,11 @@ static void profile_normal_text(const struct ald_profile *profile, struct ald_sp
                                 struct ald_buf *out)
 {
     text = ald_span_trim(text);
-    for (size_t i = 0; i < text.len; i++) {
-        uint8_t byte = text.data[i];
-        ald_buf_put_byte(out, byte == '+' && profile->plus == 'a' ? ' ' : byte);
-    }
+    size_t before = out->len;
+    ald_buf_put(out, text.data, text.len);
+    for (size_t i = before; i < out->len && profile->plus == 'a'; i++)
+        if (out->data[i] == '+')
+            out->data[i] = ' ';
 }
 
 /* The form in which two equal results are equal bytes. A text that is a whole JSON array or object
@@ -204,15 +207,13 @@ void ald_profile_digest(const struct ald_profile *profile, const char *state,
         result = ald_buf_span(&text);
     profile_normal(profile, result, &normal);
 
-    uint8_t inner[32];
-    ald_sha256(ald_buf_span(&normal), inner);
-    struct ald_buf both;
-    ald_buf_init(&both, 256);
-    ald_buf_put_str(&both, state);
-    ald_buf_put_byte(&both, '\n');
-    ald_buf_put(&both, inner, sizeof inner);
-    ald_sha256_hex(ald_buf_span(&both), out);
-    ald_buf_free(&both);
+    uint8_t both[PROFILE_STATE_MAX + 1 + 32];
+    size_t len = strlen(state);
+    ALD_ASSERT(len <= PROFILE_STATE_MAX);
+    memcpy(both, state, len);
+    both[len++] = '\n';
+    ald_sha256(ald_buf_span(&normal), both + len);
+    ald_sha256_hex(ald_span_of(both, len + 32), out);
     ald_buf_free(&text);
     ald_buf_free(&normal);
 }

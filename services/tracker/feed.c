@@ -100,8 +100,9 @@ void feed_add(feed_t *self, const struct pending_task *task, const struct vault_
     }
     struct feed_hint *hint = &self->hints[self->hint_count++];
     *hint = (struct feed_hint){.task = result->task};
-    (void)snprintf(hint->topic, sizeof hint->topic, "result.%s.%s.", task->account->profile->name,
-                   ald_state_name(result->state));
+    const char *const topic[] = {"result.", task->account->profile->name, ".",
+                                 ald_state_name(result->state), "."};
+    ALD_ASSERT(ald_text_join(hint->topic, sizeof hint->topic, topic, ALD_COUNT(topic)) == ALD_OK);
     /* Kept also while nobody subscribes: who comes back must see what was missed. */
     uint64_t prev = feed_prev(self, hint->topic, result->seq);
     if (self->subscribers > 0)

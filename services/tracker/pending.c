@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/guard.h"
+#include "common/base/text.h"
 #include "services/tracker/pending_batch.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_inside.h"
@@ -238,8 +239,8 @@ struct pending_task *pending_find_ref(const pending_t *self, const char *provide
                                       const char *provider_id)
 {
     char ref[33 + 129 + 1];
-    int n = snprintf(ref, sizeof ref, "%s/%s", provider, provider_id);
-    if (n < 0 || (size_t)n >= sizeof ref || provider_id[0] == '\0')
+    const char *const parts[] = {provider, "/", provider_id};
+    if (provider_id[0] == '\0' || ald_text_join(ref, sizeof ref, parts, ALD_COUNT(parts)) != ALD_OK)
         return NULL;
     return shards_lookup(self->by_ref, ref);
 }

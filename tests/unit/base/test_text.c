@@ -34,6 +34,31 @@ static void test_copy_cuts_nothing(void **state)
     assert_string_equal(dst, "");
 }
 
+static void test_join_cuts_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *parts[3];
+        size_t cap;
+        enum ald_rc rc;
+        const char *want;
+    } cases[] = {
+        {{"ab", "/", "c"}, 5, ALD_OK, "ab/c"},
+        {{"ab", "/", "c"}, 4, ALD_TOOBIG, ""},
+        {{"abcd", "", ""}, 4, ALD_TOOBIG, ""},
+        {{"", "", ""}, 1, ALD_OK, ""},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        char dst[8] = "before";
+        enum ald_rc rc = ald_text_join(dst, cases[i].cap, cases[i].parts, 3);
+        if (rc != cases[i].rc || strcmp(dst, cases[i].want) != 0)
+            fail_msg("case %zu: %s \"%s\"", i, ald_rc_name(rc), dst);
+    }
+    char none[8] = "before";
+    assert_int_equal(ald_text_join(none, sizeof none, NULL, 0), ALD_OK);
+    assert_string_equal(none, "");
+}
+
 static void test_cut_ends_at_a_character(void **state)
 {
     (void)state;
@@ -237,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_copy_cuts_nothing),
+        cmocka_unit_test(test_join_cuts_nothing),
         cmocka_unit_test(test_cut_ends_at_a_character),
         cmocka_unit_test(test_u64),
         cmocka_unit_test(test_i64),
