@@ -23,6 +23,7 @@ static const struct ald_field welcome_fields[] = {
     U64(msg_welcome, max_item, REQUIRED),
     SPAN(msg_welcome, keys, FIELD_KEYS_MAX, OPTIONAL),
     U64(msg_welcome, jwks, OPTIONAL),
+    BOOL(msg_welcome, joined, OPTIONAL),
 };
 const struct ald_schema MSG_WELCOME = SCHEMA("welcome", 1, msg_welcome, welcome_fields);
 

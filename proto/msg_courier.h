@@ -40,6 +40,7 @@ struct msg_welcome {
     uint64_t max_item;           /* bytes: an item above it can't be taken */
     struct ald_span keys;        /* to gateways: the callback keys (token.h), else empty */
     uint64_t jwks;               /* and which public keys of providers are in force */
+    bool joined;                 /* it takes batches whose frames hold several items (joined.h) */
 };
 
 /* Public keys of a provider's, as they were fetched from the address that its profile names. */
@@ -50,7 +51,8 @@ struct msg_jwks {
     struct ald_span keys; /* one behind the other, 32 bytes each */
 };
 
-/* Head of a batch; its items follow, a frame each. The counters are of this run of a gateway. */
+/* Head of a batch; its items follow, a frame each or joined. The counters are of this run of a
+ * gateway. */
 struct msg_batch {
     char sender[ALD_ULID_MAX];
     char instance[ALD_ULID_MAX];

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/net/parcels.h"
+#include "proto/joined.h"
 
 enum {
     COURIER_TICK_MS = 25,
@@ -35,6 +36,8 @@ struct ald_courier {
     struct ald_parcels parcels;
     char receiver[ALD_ULID_MAX];
     uint64_t max_item;
+    bool joined; /* the receiver takes several items in a frame */
+    struct ald_buf frame;
     uint64_t batch;                                 /* number of the last one */
     struct courier_ride rides[ALD_COURIER_BATCHES]; /* oldest first */
     size_t ride_count;
@@ -138,6 +141,7 @@ static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welco
         courier_call_back(self);
     }
     self->max_item = welcome->max_item;
+    self->joined = welcome->joined;
     if (self->options.on_welcome)
         self->options.on_welcome(self->options.self, welcome, fresh, msg);
 }
@@ -244,6 +248,7 @@ enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *opt
     self->away = true;
     self->timer = -1;
     self->max_item = UINT64_MAX;
+    ald_buf_init(&self->frame, ALD_JOINED_MAX);
     self->heard_ms = courier_now() - COURIER_AWAY_MS;
     enum ald_rc rc =
         ald_text_copy(self->endpoint, sizeof self->endpoint, ald_span_str(options->endpoint));
@@ -276,6 +281,7 @@ void ald_courier_destroy(ald_courier_t **self_p)
         zloop_reader_end(self->loop, ald_sock_z(self->sock));
     ald_sock_destroy(&self->sock);
     ald_parcels_free(&self->parcels);
+    ald_buf_free(&self->frame);
     free(self);
     *self_p = NULL;
 }
@@ -286,6 +292,24 @@ enum ald_rc ald_courier_add(ald_courier_t *self, uint64_t num, struct ald_span b
         return ALD_TOOBIG;
     ald_parcels_add(&self->parcels, num, bytes, tag, courier_now());
     return ALD_OK;
+}
+
+static void courier_frame_end(ald_courier_t *self, zmsg_t *msg)
+{
+    if (self->frame.len > 0)
+        (void)zmsg_addmem(msg, self->frame.data, self->frame.len);
+    ald_buf_reset(&self->frame);
+}
+
+/* Append an item, in a frame with others where the receiver takes that. */
+static void courier_pack(ald_courier_t *self, zmsg_t *msg, struct ald_span item)
+{
+    if (!ald_joined_fits(&self->frame, item))
+        courier_frame_end(self, msg);
+    if (self->joined && ald_joined_fits(&self->frame, item))
+        ald_joined_add(&self->frame, item);
+    else
+        (void)zmsg_addmem(msg, item.data, item.len);
 }
 
 static enum ald_rc courier_send(ald_courier_t *self, uint64_t batch)
@@ -299,7 +323,8 @@ static enum ald_rc courier_send(ald_courier_t *self, uint64_t batch)
     enum ald_rc rc = ald_frame_add(msg, &MSG_BATCH, &head);
     for (const struct ald_parcel *p = self->parcels.riding.first; p; p = p->next)
         if (p->batch == batch)
-            (void)zmsg_addmem(msg, p->bytes, p->len);
+            courier_pack(self, msg, ald_span_of(p->bytes, p->len));
+    courier_frame_end(self, msg);
     if (rc == ALD_OK)
         rc = ald_sock_send(self->sock, &msg);
     zmsg_destroy(&msg);

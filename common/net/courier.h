@@ -7,6 +7,7 @@
  * - A batch holds at most ALD_COURIER_ITEMS items. All that is under way, items that were
  *   late meanwhile with it, is at most 1 MiB, or one item alone: that bounds what a peer holds for
  *   us, however many batches it came in.
+ * - Items share frames where the receiver's welcome says that it takes that (joined.h).
  * - An item is sent again to a new run of the receiver (welcome names another instance), after
  *   resend_after_ms without an answer, and after `busy`; never only because time is short.
  * - With on_late, an item whose acknowledgement is late (4 x the smoothed time, within

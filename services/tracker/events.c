@@ -6,6 +6,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "proto/channels.h"
+#include "proto/joined.h"
 #include "services/tracker/acts.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/inbox.h"
@@ -51,7 +52,8 @@ static void events_welcome(events_t *self, zframe_t **who_p, uint64_t has)
     const struct ald_keys *keys = &tracker->keys;
     struct msg_welcome welcome = {.max_item = tracker->settings->bus.max_item_bytes,
                                   .keys = ald_span_of(keys->record, keys->count * ALD_KEY_RECORD),
-                                  .jwks = jwks_number(tracker->jwks)};
+                                  .jwks = jwks_number(tracker->jwks),
+                                  .joined = true};
     ald_text_cut(welcome.instance, sizeof welcome.instance,
                  ald_span_str(ald_service_instance(tracker->service)));
     zmsg_t *answer = zmsg_new();
@@ -83,7 +85,8 @@ static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hell
         events_welcome(self, who_p, hello->jwks);
         return;
     }
-    struct msg_welcome welcome = {.max_item = tracker->settings->bus.max_item_bytes};
+    struct msg_welcome welcome = {.max_item = tracker->settings->bus.max_item_bytes,
+                                  .joined = true};
     ald_text_cut(welcome.instance, sizeof welcome.instance,
                  ald_span_str(ald_service_instance(tracker->service)));
     inbox_welcome(self->sock, who_p, &welcome);
@@ -121,13 +124,33 @@ static bool events_item(events_t *self, struct sender *sender, struct ald_span b
     return true;
 }
 
+/* The items of one frame. */
+static void events_frame(events_t *self, struct sender *sender, struct ald_span left)
+{
+    struct ald_span item;
+    while (ald_joined_next(&left, &item)) {
+        struct msg_ack ack = {0};
+        if (events_item(self, sender, item, &ack))
+            inbox_ack(&self->inbox, &ack);
+        else
+            ald_metric_add(&events_garbage, 1);
+    }
+}
+
+/* Only gateways send callbacks; the dlq's batches have no spool behind them. */
+static bool events_of_gateway(zframe_t *frame)
+{
+    struct ald_span item = ald_span_of(NULL, 0);
+    struct ald_span left = frame ? ald_frame_span(frame) : item;
+    return ald_joined_next(&left, &item) && ald_wire_is(&MSG_CALLBACK, item);
+}
+
 static void events_batch(events_t *self, zframe_t **who_p, const struct msg_batch *head,
                          zmsg_t *msg)
 {
     struct tracker *tracker = self->tracker;
     zframe_t *frame = zmsg_next(msg);
-    /* Only gateways send callbacks; the dlq's batches have no spool behind them. */
-    bool gateway = frame && ald_wire_is(&MSG_CALLBACK, ald_frame_span(frame));
+    bool gateway = events_of_gateway(frame);
     events_head(self, *who_p, head);
     inbox_begin(&self->inbox, who_p, ald_service_instance(tracker->service), head->batch);
     struct sender *sender = gateway ? events_sender(self, head->sender, head->floor) : NULL;
@@ -136,13 +159,8 @@ static void events_batch(events_t *self, zframe_t **who_p, const struct msg_batc
         senders_told(tracker->senders, sender, head->spool_oldest_ms, head->spool_items,
                      tracker_now(tracker).run_ms);
     }
-    for (; frame; frame = zmsg_next(msg)) {
-        struct msg_ack ack = {0};
-        if (events_item(self, sender, ald_frame_span(frame), &ack))
-            inbox_ack(&self->inbox, &ack);
-        else
-            ald_metric_add(&events_garbage, 1);
-    }
+    for (; frame; frame = zmsg_next(msg))
+        events_frame(self, sender, ald_frame_span(frame));
 }
 
 /* One message; true if it was a batch. */

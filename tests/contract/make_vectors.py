@@ -39,7 +39,7 @@ MESSAGES = [
             ("role", "gateway", REQUIRED), ("floor", 127), ("spool_oldest_ms", 86400000),
             ("spool_items", 128), ("jwks", 2**47), ("lacks", "fal")),
     message("welcome", ("instance", ULID_B, REQUIRED), ("max_item", 64 * 2**20, REQUIRED),
-            ("keys", bytes(range(66))), ("jwks", 2**47 + 1)),
+            ("keys", bytes(range(66))), ("jwks", 2**47 + 1), ("joined", True)),
     message("jwks", ("provider", "fal", REQUIRED), ("url", "https://h.example/jwks.json", REQUIRED),
             ("fetched_at_ms", WHEN, REQUIRED), ("keys", bytes(range(64)), REQUIRED)),
     message("batch", ("sender", ULID_A, REQUIRED), ("instance", ULID_B, REQUIRED),

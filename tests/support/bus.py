@@ -22,6 +22,11 @@ def pack(kind, version=1, **fields):
     return msgpack.packb({"k": kind, "v": version, **fields}, use_bin_type=True)
 
 
+def joined(*items):
+    """One frame that holds them all: each as MessagePack bin 32."""
+    return b"".join(b"\xc6" + len(item).to_bytes(4, "big") + item for item in items)
+
+
 def unpack(frame):
     message = msgpack.unpackb(frame, raw=False, strict_map_key=True)
     keys = list(message)

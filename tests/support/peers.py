@@ -21,16 +21,21 @@ class Sender:
         self.role = role
         self.who = {"sender": sender, "instance": sender[:-1] + "Z"}
         self.batch = 0
+        self.welcome = None
+        self.joins = False  # a frame holds all items of a batch
 
     def hello(self):
         self.channel.send(bus.pack("hello", role=self.role, floor=self.floor, **self.who))
-        while self.channel.receive()[0]["k"] != "welcome":
-            pass
+        while not self.welcome:
+            head = self.channel.receive()[0]
+            self.welcome = head if head["k"] == "welcome" else None
         return self
 
     def batch_of(self, *items):
         """[disposition of each item]"""
         self.batch += 1
+        if self.joins:
+            items = [bus.joined(*items)]
         self.channel.send(bus.pack("batch", batch=self.batch, floor=self.floor, **self.who), *items)
         while True:
             head, *acks = self.channel.receive()

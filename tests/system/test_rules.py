@@ -273,7 +273,8 @@ def test_rule_4_big_bodies_among_small_ones(tracker):
 @pytest.mark.parametrize("end", ["kill9", "stop"])
 def test_rule_5_repeats_get_their_first_disposition(end):
     """The acknowledgement of a batch is lost with the tracker; another batch, and a snapshot of
-    what was taken, come in between. Sent again, each item is what it was, and counts once."""
+    what was taken, come in between. Sent again, each item is what it was, and counts once, whether
+    items come in a frame each or joined."""
     name = "01JZ0000000000000000000000"
     with House(profile=CALM) as house:
         house.start()
@@ -285,12 +286,14 @@ def test_rule_5_repeats_get_their_first_disposition(end):
         with bus.Channel(house.run, "events") as channel:
             told = Sender(channel, name).hello().deliver(*first)
         assert told == ["applied", "dead", "duplicate", "progress", "parked"]
-        for _ in range(2):
+        for joins in (True, False):
             getattr(house.tracker, end)()
             house.tracker.start()
             house.until_serving()
             with bus.Channel(house.run, "events") as channel:
                 sender = Sender(channel, name).hello()
+                assert sender.welcome["joined"]
+                sender.joins = joins
                 assert sender.deliver((6, ids[2], "C"), *first) == ["applied", *told]
         counted = arrivals(house)
         assert [counted[word] for word in EVERY_ARRIVAL] == [2, 1, 1, 1, 1, 0]

@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "proto/joined.h"
 
 enum { PATIENCE_MS = 10000, TURNS = 8 };
 
@@ -180,8 +181,13 @@ void peer_hear_batch(struct peer *self, struct peer_batch *out)
     zframe_t *frame = zmsg_first(heard);
     assert_int_equal(ald_wire_decode(&MSG_BATCH, &out->head, ald_frame_span(frame)), ALD_OK);
     for (frame = zmsg_next(heard); frame; frame = zmsg_next(heard)) {
-        assert_true(out->count < ALD_COURIER_ITEMS);
-        ald_text_cut(out->item[out->count++], sizeof out->item[0], ald_frame_span(frame));
+        struct ald_span left = ald_frame_span(frame);
+        struct ald_span item;
+        out->frames++;
+        while (ald_joined_next(&left, &item)) {
+            assert_true(out->count < ALD_COURIER_ITEMS);
+            ald_text_cut(out->item[out->count++], sizeof out->item[0], item);
+        }
     }
     zmsg_destroy(&heard);
 }
@@ -205,7 +211,7 @@ static void peer_send(struct peer *self, zmsg_t *msg)
 
 void peer_welcome(struct peer *self, const char *instance, uint64_t max_item)
 {
-    struct msg_welcome welcome = {.max_item = max_item};
+    struct msg_welcome welcome = {.max_item = max_item, .joined = self->joins};
     self->instance = instance;
     ald_text_cut(welcome.instance, sizeof welcome.instance, ald_span_str(instance));
     zmsg_t *msg = zmsg_new();

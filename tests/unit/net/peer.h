@@ -29,11 +29,13 @@ struct peer {
     unsigned welcomes, fresh;
     uint64_t floor;       /* told in heads */
     const char *instance; /* the receiver's run */
+    bool joins;           /* it takes joined items */
 };
 
 /* A batch as the receiver saw it. */
 struct peer_batch {
     struct msg_batch head;
+    size_t frames; /* that the items came in */
     size_t count;
     char item[ALD_COURIER_ITEMS][16]; /* first bytes */
 };

@@ -9,9 +9,11 @@
 
 #include <cmocka.h>
 
+#include "proto/joined.h"
 #include "tests/unit/net/peer.h"
 
 #define FIRST_RUN "01RECEIVERRUNONE0000000000"
+#define SECOND_RUN "01RECEIVERRUNTWO0000000000"
 
 static size_t wanted; /* of what a condition counts */
 
@@ -121,6 +123,71 @@ static void test_an_ack_for_several(void **state)
     peer_stop(&peer);
 }
 
+/* Items share a frame only for a receiver that says so; a run of it that does not say so gets them
+ * one by one again. */
+static void test_joined_where_that_is_taken(void **state)
+{
+    (void)state;
+    struct peer peer;
+    struct peer_batch batch;
+    peer_start(&peer, false, 0);
+    peer.joins = true;
+    peer_meet(&peer, FIRST_RUN);
+    for (uint64_t num = 1; num <= 3; num++)
+        peer_add(&peer, num, NULL);
+    ald_courier_flush(peer.courier);
+    peer_hear_batch(&peer, &batch);
+    assert_int_equal(batch.count, 3);
+    assert_int_equal(batch.frames, 1);
+    assert_string_equal(batch.item[0], "n1");
+    assert_string_equal(batch.item[2], "n3");
+
+    peer.joins = false;
+    peer_welcome(&peer, SECOND_RUN, 1 << 20);
+    peer_hear_batch(&peer, &batch);
+    assert_int_equal(batch.count, 3);
+    assert_int_equal(batch.frames, 3);
+    peer_acks(&peer, batch.head.batch, (const uint64_t[]){1, 2, 3}, 3, "applied");
+    until(&peer, settled, 3);
+    peer_stop(&peer);
+}
+
+/* A frame of joined items is bounded; what is longer goes by itself, in its place. */
+static void test_joined_frames_are_bounded(void **state)
+{
+    (void)state;
+    static char bytes[ALD_JOINED_MAX + 1];
+    static const struct {
+        size_t len[4];
+        size_t frames;
+    } cases[] = {
+        {{10, 10, 10, 10}, 1},
+        {{ALD_JOINED_MAX - ALD_JOINED_HEAD, 1, 1, 1}, 2},
+        {{ALD_JOINED_MAX / 2, ALD_JOINED_MAX / 2, 1, 1}, 2},
+        {{1, ALD_JOINED_MAX + 1, 1, 1}, 3},
+        {{ALD_JOINED_MAX - ALD_JOINED_HEAD + 1, 1, 1, 1}, 2},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct peer peer;
+        struct peer_batch batch;
+        peer_start(&peer, false, 0);
+        peer.joins = true;
+        peer_meet(&peer, FIRST_RUN);
+        for (size_t k = 0; k < 4; k++) {
+            memset(bytes, 'a' + (int)k, sizeof bytes);
+            struct ald_span item = ald_span_of(bytes, cases[i].len[k]);
+            assert_int_equal(ald_courier_add(peer.courier, k + 1, item, NULL), ALD_OK);
+        }
+        ald_courier_flush(peer.courier);
+        peer_hear_batch(&peer, &batch);
+        if (batch.count != 4 || batch.frames != cases[i].frames)
+            fail_msg("case %zu: %zu items in %zu frames", i, batch.count, batch.frames);
+        for (size_t k = 0; k < 4; k++)
+            assert_int_equal(batch.item[k][0], 'a' + (int)k);
+        peer_stop(&peer);
+    }
+}
+
 static void test_a_batch_is_bounded(void **state)
 {
     (void)state;
@@ -222,6 +289,8 @@ int main(void)
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_a_small_batch_waits_for_the_answer),
         cmocka_unit_test(test_an_ack_for_several),
+        cmocka_unit_test(test_joined_where_that_is_taken),
+        cmocka_unit_test(test_joined_frames_are_bounded),
         cmocka_unit_test(test_a_batch_is_bounded),
         cmocka_unit_test(test_big_items),
         cmocka_unit_test(test_bytes_under_way_are_bounded),
