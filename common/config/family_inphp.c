@@ -292,45 +292,69 @@ static void inphp_callback_answer(struct inphp *self, const struct inphp_field *
         inphp_done(self, text, false, "callback-code");
 }
 
-static void inphp_callback(struct inphp *self)
+/* Take the id that a callback names, if it names one. False: what there is can't be read. */
+static bool inphp_callback_id(struct inphp *self)
 {
     bool brace = self->text.len > 0 && (self->text.data[0] == '{' || self->text.data[0] == '[');
     if (brace && self->json.kind == ALD_JSON_NONE) {
         inphp_say(self, ALD_THEN_UNKNOWN, "malformed");
-        return;
+        return false;
     }
     struct inphp_field id = inphp_field_find(self, "id");
     if (!id.found)
         id = inphp_field_find(self, "captcha_id");
-    struct inphp_field code = inphp_field_find(self, "code");
-    if (id.found) {
-        if (!inphp_field_text(self, &id)) {
-            inphp_say(self, ALD_THEN_UNKNOWN, "bad-id");
-            return;
-        }
-        inphp_say(self, ALD_THEN_HINT, "callback-no-code");
-        inphp_take_id(self, ald_buf_span(self->scratch));
-        if (self->out->then == ALD_THEN_UNKNOWN)
-            return;
+    if (!id.found)
+        return true;
+    if (!inphp_field_text(self, &id)) {
+        inphp_say(self, ALD_THEN_UNKNOWN, "bad-id");
+        return false;
     }
+    inphp_say(self, ALD_THEN_HINT, "callback-no-code");
+    inphp_take_id(self, ald_buf_span(self->scratch));
+    return self->out->then != ALD_THEN_UNKNOWN;
+}
+
+static void inphp_callback(struct inphp *self)
+{
+    if (!inphp_callback_id(self))
+        return;
+    struct inphp_field code = inphp_field_find(self, "code");
     if (code.found)
         inphp_callback_answer(self, &code);
-    else if (!id.found && self->text.len > 0)
+    else if (self->out->id[0] == '\0' && self->text.len > 0)
         inphp_say(self, ALD_THEN_UNKNOWN, "no-field"); /* may hold an answer in unknown words */
     else
         inphp_say(self, ALD_THEN_HINT, "callback-no-code");
+}
+
+static void inphp_begin(struct inphp *self, const struct ald_profile *profile,
+                        const struct ald_facts *facts, struct ald_buf *scratch)
+{
+    *self = (struct inphp){.profile = profile, .facts = facts, .scratch = scratch};
+    self->success = facts->http == 0 || (facts->http >= 200 && facts->http < 300);
+    self->text = ald_message_trim(facts->body);
+    if (ald_json_scan(self->text, &self->json, NULL) != ALD_OK)
+        self->json.kind = ALD_JSON_NONE;
+}
+
+bool ald_inphp_names_task(const struct ald_profile *profile, const struct ald_facts *facts,
+                          struct ald_buf *scratch)
+{
+    struct inphp self;
+    struct ald_verdict verdict; /* some KiB, of which only this is looked at */
+    verdict.id[0] = '\0';
+    inphp_begin(&self, profile, facts, scratch);
+    self.out = &verdict;
+    return inphp_callback_id(&self) && verdict.id[0] != '\0';
 }
 
 void ald_inphp_judge(const struct ald_profile *profile, enum ald_stage stage,
                      const struct ald_facts *facts, struct ald_buf *scratch,
                      struct ald_verdict *out)
 {
-    struct inphp self = {.profile = profile, .facts = facts, .scratch = scratch, .out = out};
-    self.success = facts->http == 0 || (facts->http >= 200 && facts->http < 300);
-    self.text = ald_message_trim(facts->body);
-    bool scanned = ald_json_scan(self.text, &self.json, NULL) == ALD_OK;
-    if (!scanned)
-        self.json.kind = ALD_JSON_NONE;
+    struct inphp self;
+    inphp_begin(&self, profile, facts, scratch);
+    self.out = out;
     switch (stage) {
     case ALD_STAGE_SUBMIT:
         inphp_submit(&self);

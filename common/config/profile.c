@@ -84,6 +84,17 @@ void ald_profile_judge(const struct ald_profile *profile, enum ald_stage stage,
         ald_inphp_judge(profile, stage, facts, scratch, out);
 }
 
+bool ald_profile_names_task(const struct ald_profile *profile, const struct ald_facts *facts,
+                            struct ald_buf *scratch)
+{
+    ald_buf_reset(scratch);
+    if (profile->ruled == NULL && strcmp(profile->family, "inphp") == 0)
+        return ald_inphp_names_task(profile, facts, scratch);
+    struct ald_verdict verdict;
+    ald_profile_judge(profile, ALD_STAGE_CALLBACK, facts, scratch, &verdict);
+    return verdict.id[0] != '\0';
+}
+
 static void profile_parameter(const char *name, const char *value, struct ald_buf *out)
 {
     if (out->len > 0 && out->data[out->len - 1] != '?')

@@ -106,6 +106,11 @@ void ald_profile_judge(const struct ald_profile *profile, enum ald_stage stage,
                        const struct ald_facts *facts, struct ald_buf *scratch,
                        struct ald_verdict *out);
 
+/* Would a callback of this be judged to have an id? The door asks of each that nobody vouches for,
+ * and nothing else of a verdict. scratch as above. */
+bool ald_profile_names_task(const struct ald_profile *profile, const struct ald_facts *facts,
+                            struct ald_buf *scratch);
+
 /* Write the poll request of a task: url and, for POST, a form body (else empty).
  * ALD_OK; ALD_MISSING: the profile has no poll or no key; ALD_TOOBIG. */
 ALD_NODISCARD enum ald_rc ald_profile_poll_request(const struct ald_profile *profile,

@@ -27,7 +27,10 @@ static struct ald_verdict judge(enum ald_stage stage, const struct ald_facts *fa
     struct ald_buf scratch;
     struct ald_verdict verdict;
     ald_buf_init(&scratch, room);
+    bool names = ald_profile_names_task(&profile, facts, &scratch);
     ald_profile_judge(&profile, stage, facts, &scratch, &verdict);
+    if (stage == ALD_STAGE_CALLBACK)
+        assert_int_equal(names, verdict.id[0] != '\0');
     ald_text_cut(result, 600, verdict.result);
     ald_buf_free(&scratch);
     return verdict;
