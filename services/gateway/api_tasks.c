@@ -1,7 +1,6 @@
 /* Tasks over HTTP: register, reserve, look, wait, list, cancel, attach. */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/clock.h"
 #include "common/base/digest.h"
@@ -103,7 +102,7 @@ static unsigned tasks_keys(const struct http_request *request)
 {
     unsigned count = 0;
     for (size_t i = 0; i < request->header_count; i++)
-        count += strcasecmp(request->headers[i].name, "Idempotency-Key") == 0;
+        count += http_header_is(&request->headers[i], "Idempotency-Key");
     return count;
 }
 

@@ -55,7 +55,7 @@ struct http_exchange {
 const char *http_header(const struct http_request *request, const char *name)
 {
     for (size_t i = 0; i < request->header_count; i++)
-        if (strcasecmp(request->headers[i].name, name) == 0)
+        if (http_header_is(&request->headers[i], name))
             return request->headers[i].value;
     return NULL;
 }

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <strings.h>
 
 #include "common/base/buf.h"
 #include "common/base/guard.h"
@@ -39,6 +40,12 @@ struct http_request {
     const struct http_header *headers;
     size_t header_count;
 };
+
+/* Is it of this name? The first letters, which mostly differ, are looked at before all others. */
+static inline bool http_header_is(const struct http_header *header, const char *name)
+{
+    return ((header->name[0] ^ name[0]) & ~0x20) == 0 && strcasecmp(header->name, name) == 0;
+}
 
 /* The first header of this name; NULL when there is none. Names are compared without case. */
 const char *http_header(const struct http_request *request, const char *name);

@@ -58,16 +58,16 @@ bool http_frame_read(const struct http_request *request, const char *version,
         const struct http_header *h = &request->headers[i];
         if (!frame_line_ok(request, i, version))
             return false;
-        if (strcasecmp(h->name, "Transfer-Encoding") == 0) {
+        if (http_header_is(h, "Transfer-Encoding")) {
             if (out->chunked || version[2] == '0' || strcasecmp(h->value, "chunked") != 0)
                 return false;
             out->chunked = true;
-        } else if (strcasecmp(h->name, "Content-Length") == 0) {
+        } else if (http_header_is(h, "Content-Length")) {
             if (++lengths > 1 || !frame_length(h->value, &out->declared))
                 return false;
-        } else if (strcasecmp(h->name, "Expect") == 0) {
+        } else if (http_header_is(h, "Expect")) {
             out->expects = strcasecmp(h->value, "100-continue") == 0;
-        } else if (strcasecmp(h->name, "Connection") == 0) {
+        } else if (http_header_is(h, "Connection")) {
             out->keep_alive_asked = strcasecmp(h->value, "keep-alive") == 0;
         }
     }

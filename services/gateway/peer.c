@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/text.h"
 #include "common/config/cidr.h"
@@ -97,7 +96,7 @@ void peer_find(const struct peer_rules *rules, const struct http_request *reques
         return;
     for (size_t i = request->header_count; i > 0; i--) {
         const struct http_header *h = &request->headers[i - 1];
-        if (strcasecmp(h->name, "X-Forwarded-For") == 0 && peer_walk(rules, h->value, out))
+        if (http_header_is(h, "X-Forwarded-For") && peer_walk(rules, h->value, out))
             return;
     }
 }
