@@ -70,8 +70,22 @@ static int wire_put(void *sink, const char *data, size_t len)
     return 0;
 }
 
+/* Twenty texts of a callback, and of each message most pieces, are short keys and words: their head
+ * and bytes at once. */
+static bool wire_put_short(struct wire_sink *self, struct ald_span text)
+{
+    if (text.len >= 32 || text.len >= (size_t)(self->chunk + WIRE_CHUNK - self->at))
+        return false;
+    *self->at = (uint8_t)(0xa0 | text.len);
+    wire_copy(self->at + 1, (const char *)text.data, text.len);
+    self->at += text.len + 1;
+    return true;
+}
+
 static void wire_put_text(msgpack_packer *packer, struct ald_span text)
 {
+    if (wire_put_short(packer->data, text))
+        return;
     msgpack_pack_str(packer, text.len);
     msgpack_pack_str_body(packer, text.data, text.len);
 }
