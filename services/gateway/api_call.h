@@ -11,7 +11,7 @@
 #include "services/gateway/api.h"
 #include "services/gateway/api_query.h"
 #include "services/gateway/audit.h"
-#include "services/gateway/json_out.h"
+#include "common/base/json_out.h"
 
 enum {
     API_BODY_MAX = 1 << 20,

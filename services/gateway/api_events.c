@@ -5,8 +5,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "common/config/event_json.h"
 #include "services/gateway/api_call.h"
-#include "services/gateway/json_view.h"
 
 enum {
     EVENTS_LIMIT = 100,
@@ -38,7 +38,7 @@ static void events_put(struct ald_buf *out, const struct msg_event *event)
                    (unsigned long long)event->seq);
     struct json_out json = json_out_begin(out);
     json_out_object(&json, NULL);
-    view_event(&json, event);
+    ald_event_json(&json, event);
     json_out_close_object(&json);
     ald_buf_put_str(out, "\n\n");
 }

@@ -7,7 +7,7 @@
 #include "common/base/codec.h"
 #include "common/base/ident.h"
 #include "common/base/text.h"
-#include "services/gateway/json_out.h"
+#include "common/base/json_out.h"
 
 enum { ASK_TITLE_MAX = 128, ASK_TYPE_MAX = 79 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/config/facade_word.h"
-#include "services/gateway/json_out.h"
+#include "common/base/json_out.h"
 
 static const char SAY_NOT_READY[] = "CAPCHA_NOT_READY";
 

@@ -4,29 +4,8 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/extract.h"
+#include "common/config/event_json.h"
 #include "proto/words.h"
-
-/* Raw JSON goes into our own only when it is all that there is and sound. */
-static bool view_is_json(struct ald_span value)
-{
-    struct ald_json json;
-    struct ald_span tail;
-    return ald_json_scan(value, &json, &tail) == ALD_OK && tail.len == 0;
-}
-
-static void view_value(struct json_out *out, const char *key, const char *key_base64,
-                       struct ald_span value, bool is_json)
-{
-    if (is_json && view_is_json(value)) {
-        json_out_raw(out, key, ald_message_trim(value));
-    } else if (ald_text_utf8_ok(value)) {
-        json_out_span(out, key, value);
-    } else {
-        json_out_null(out, key);
-        json_out_base64(out, key_base64, value);
-    }
-}
 
 static bool view_ended(const char *word)
 {
@@ -44,15 +23,6 @@ static void view_callback_url(struct json_out *out, const struct msg_task_view *
     json_out_text(out, "callback_url", url);
 }
 
-/* On the bus the tracker's own verdict and a person's hand are one source, `manual`. Of a task that
- * expired nobody's hand is to be looked for. */
-static const char *view_source(const char *state, const char *source)
-{
-    bool expired = strcmp(state, ald_state_name(ALD_STATE_EXPIRED)) == 0;
-    bool manual = strcmp(source, ald_source_name(ALD_SOURCE_MANUAL)) == 0;
-    return expired && manual ? state : source;
-}
-
 void view_task(struct json_out *out, const struct msg_task_view *task, const char *base, bool whole)
 {
     json_out_id(out, "id", task->task);
@@ -61,10 +31,10 @@ void view_task(struct json_out *out, const struct msg_task_view *task, const cha
     json_out_text(out, "provider_id", task->provider_id);
     json_out_text(out, "key", task->key);
     json_out_text(out, "meta", task->meta);
-    json_out_text(out, "source", view_source(task->state, task->source));
+    json_out_text(out, "source", ald_event_source(task->state, task->source));
     json_out_text(out, "code", task->code);
     if (strcmp(task->state, ald_state_name(ALD_STATE_DONE)) == 0 || task->result.len > 0) {
-        view_value(out, "result", "result_base64", task->result, task->result_json);
+        ald_event_value(out, "result", "result_base64", task->result, task->result_json);
         json_out_text(out, "result_type", task->result_json ? "json" : "text");
     } else {
         json_out_null(out, "result");
@@ -118,10 +88,10 @@ static void view_original(struct json_out *out, struct ald_span original)
     json_out_object(out, "original");
     json_out_text(out, "method", callback.method);
     json_out_text(out, "path", callback.path);
-    view_value(out, "query", "query_base64", callback.query, false);
+    ald_event_value(out, "query", "query_base64", callback.query, false);
     json_out_text(out, "content_type", callback.content_type);
-    view_value(out, "headers", "headers_base64", callback.headers, false);
-    view_value(out, "body", "body_base64", callback.body, false);
+    ald_event_value(out, "headers", "headers_base64", callback.headers, false);
+    ald_event_value(out, "body", "body_base64", callback.body, false);
     json_out_text(out, "peer", callback.peer);
     json_out_text(out, "fault", callback.fault);
     json_out_text(out, "detail", callback.detail);
@@ -147,30 +117,6 @@ void view_letter(struct json_out *out, const struct msg_letter_view *letter)
     json_out_int(out, "attempts", (int64_t)letter->attempts);
     json_out_int(out, "revision", (int64_t)letter->revision);
     view_original(out, letter->original);
-}
-
-void view_event(struct json_out *out, const struct msg_event *event)
-{
-    char position[ALD_POSITION_MAX];
-    (void)snprintf(position, sizeof position, "%llu:%llu", (unsigned long long)event->lane,
-                   (unsigned long long)event->seq);
-    json_out_int(out, "lane", (int64_t)event->lane);
-    json_out_int(out, "seq", (int64_t)event->seq);
-    json_out_text(out, "position", position);
-    json_out_id(out, "task", event->task);
-    json_out_text(out, "provider", event->provider);
-    json_out_text(out, "provider_id", event->provider_id);
-    json_out_text(out, "key", event->key);
-    json_out_text(out, "meta", event->meta);
-    json_out_text(out, "state", event->state);
-    view_value(out, "result", "result_base64", event->result,
-               strcmp(event->result_type, "json") == 0);
-    json_out_text(out, "result_type", event->result_type);
-    json_out_text(out, "code", event->code);
-    json_out_text(out, "source", view_source(event->state, event->source));
-    json_out_int(out, "received_ms", event->received_ms);
-    json_out_int(out, "published_ms", event->published_ms);
-    json_out_text(out, "trace", event->trace);
 }
 
 void view_figure(struct view_figures *self, const struct msg_figure *figure)

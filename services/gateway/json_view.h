@@ -1,14 +1,11 @@
-/* json_view.h - how the API shows what the daemons said: tasks, events, letters, figures.
- *
- * Ids are texts. A result is `result`: text, or the provider's own JSON when it is JSON; when it is
- * not UTF-8 it is `result_base64` and `result` is null. Names are those of docs/PROTOCOL.md; only
- * the source of what expired, `manual` there, is `expired` here. Pure.
+/* json_view.h - how the API shows what the daemons said: tasks, letters, consumers, figures. Events
+ * are written by event_json.h, and values and sources here as there. Pure.
  */
 #ifndef ALD_GATEWAY_JSON_VIEW_H
 #define ALD_GATEWAY_JSON_VIEW_H
 
 #include "proto/messages.h"
-#include "services/gateway/json_out.h"
+#include "common/base/json_out.h"
 
 /* The members of a task, into an object that is open. base: of callback URLs. whole: what only the
  * answer about one task knows (how often it was polled) is shown, too. */
@@ -19,8 +16,6 @@ void view_note(struct json_out *out, const struct msg_note *note);
 void view_attempt(struct json_out *out, const struct msg_attempt *attempt);
 /* The members of a letter; its original, when it is there, is shown as the request it was. */
 void view_letter(struct json_out *out, const struct msg_letter_view *letter);
-/* The members of an event. */
-void view_event(struct json_out *out, const struct msg_event *event);
 
 /* Figures as {"group": {"name": value or text}}; begin, one for each, end. A name that comes again
  * in another place of the answer must have its group's figures together. */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "common/config/event_json.h"
 #include "services/gateway/json_in.h"
 #include "services/gateway/json_view.h"
 
@@ -107,7 +108,7 @@ static void test_sources(void **state)
         ald_buf_reset(&text);
         struct json_out out = json_out_begin(&text);
         json_out_object(&out, NULL);
-        view_event(&out, &event);
+        ald_event_json(&out, &event);
         json_out_close_object(&out);
         root = parse();
         assert_string_equal(member(root, "source"), cases[i].want);

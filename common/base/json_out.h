@@ -4,8 +4,8 @@
  * UTF-8 is written with replacement characters: who must keep the bytes writes them as base64.
  * Numbers that can pass 2^53 are written as texts by whoever knows that they are ids. Pure.
  */
-#ifndef ALD_GATEWAY_JSON_OUT_H
-#define ALD_GATEWAY_JSON_OUT_H
+#ifndef ALD_BASE_JSON_OUT_H
+#define ALD_BASE_JSON_OUT_H
 
 #include "common/base/buf.h"
 

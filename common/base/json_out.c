@@ -1,4 +1,4 @@
-#include "services/gateway/json_out.h"
+#include "common/base/json_out.h"
 
 #include <stdio.h>
 
