@@ -78,14 +78,14 @@ static enum ald_auth_why check_header_secret(const ald_auth_t *self,
 /* What the message's signature should be, by each secret. */
 struct check_macs {
     size_t count;
-    uint8_t at[AUTH_SECRETS_MAX][32];
+    uint8_t at[ALD_SECRET_LIST_MAX][32];
     size_t tried;
     bool any;      /* there was a signature of the version */
     bool readable; /* and one that could be read */
     bool same;
 };
 
-static void check_make(struct check_macs *macs, const struct auth_secrets *secrets,
+static void check_make(struct check_macs *macs, const struct ald_secret_list *secrets,
                        const struct ald_span *parts, size_t count)
 {
     *macs = (struct check_macs){.count = secrets->count};
@@ -136,10 +136,9 @@ static enum ald_auth_why check_webhooks(const ald_auth_t *self, const struct ald
         why = check_time(stamp, facts->now_s, self->webhooks.tolerance_s);
     if (why != ALD_AUTH_OK)
         return why;
-    const struct ald_span dot = ald_span_str(".");
-    const struct ald_span parts[] = {id, dot, stamp, dot, facts->body};
-    struct check_macs macs;
-    check_make(&macs, &self->webhooks.secrets, parts, ALD_COUNT(parts));
+    struct check_macs macs = {.count = self->webhooks.secrets.count};
+    for (size_t i = 0; i < macs.count; i++)
+        ald_webhook_mac(&self->webhooks.secrets, i, id, stamp, facts->body, macs.at[i]);
     while (check_word(&signatures, ' ', &word))
         if (ald_span_starts(word, "v1,"))
             check_try(&macs, ald_span_skip(word, 3), true);

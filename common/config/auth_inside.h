@@ -3,30 +3,15 @@
 #define ALD_CONFIG_AUTH_INSIDE_H
 
 #include "common/config/auth.h"
+#include "common/config/webhook.h"
 
-enum {
-    AUTH_ADDRESS_MAX = 512,
-    AUTH_SECRETS_MAX = 4,
-    AUTH_SECRET_MAX = 257, /* of a secret as it is written, with its NUL */
-    AUTH_NAME_MAX = 65,
-    AUTH_TEMPLATE_MAX = 513,
-    AUTH_PARTS_MAX = 32
-};
+enum { AUTH_ADDRESS_MAX = 512, AUTH_NAME_MAX = 65, AUTH_TEMPLATE_MAX = 513, AUTH_PARTS_MAX = 32 };
 
 enum auth_scheme {
     AUTH_HEADER_SECRET = 1, /* bits */
     AUTH_STANDARD_WEBHOOKS = 2,
     AUTH_HMAC = 4,
     AUTH_ED25519 = 8
-};
-
-/* Old and new ones: a secret changes while both are in use. */
-struct auth_secrets {
-    size_t count;
-    struct {
-        uint8_t data[AUTH_SECRET_MAX];
-        size_t len;
-    } at[AUTH_SECRETS_MAX];
 };
 
 enum auth_part_kind { AUTH_PART_TEXT, AUTH_PART_HEADER, AUTH_PART_BODY, AUTH_PART_BODY_SHA256 };
@@ -47,10 +32,11 @@ struct ald_auth {
     struct {
         char name[AUTH_NAME_MAX];
         size_t count;
-        uint8_t sha256[AUTH_SECRETS_MAX][32]; /* compared in place of the secrets: all one length */
+        uint8_t sha256[ALD_SECRET_LIST_MAX]
+                      [32]; /* compared in place of the secrets: all one length */
     } header_secret;
     struct {
-        struct auth_secrets secrets;
+        struct ald_secret_list secrets;
         int64_t tolerance_s;
     } webhooks;
     struct {
@@ -59,7 +45,7 @@ struct ald_auth {
         char version[17];
         bool stamped; /* `t=,v0=` */
         bool base64;
-        struct auth_secrets secrets;
+        struct ald_secret_list secrets;
         int64_t tolerance_s;
     } hmac;
     struct {

@@ -1,7 +1,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/codec.h"
 #include "common/base/digest.h"
 #include "common/base/text.h"
 #include "common/config/auth_inside.h"
@@ -112,16 +111,16 @@ static const struct ald_node *auth_named(const struct auth_load *self, const str
 
 /* One secret as text into out; "" when it is not resolved. False: errors say why. */
 static bool auth_secret(const struct auth_load *self, const struct ald_node *node,
-                        char out[AUTH_SECRET_MAX])
+                        char out[ALD_SIGNING_SECRET_MAX])
 {
     out[0] = '\0';
     if (node->kind == ALD_NODE_SCALAR && node->template) {
         node = auth_named(self, node);
         return node != NULL &&
-               ald_setting_secret(node, self->resolve, self->errors, out, AUTH_SECRET_MAX);
+               ald_setting_secret(node, self->resolve, self->errors, out, ALD_SIGNING_SECRET_MAX);
     }
     if (node->kind == ALD_NODE_MAP)
-        return ald_setting_secret(node, self->resolve, self->errors, out, AUTH_SECRET_MAX);
+        return ald_setting_secret(node, self->resolve, self->errors, out, ALD_SIGNING_SECRET_MAX);
     if (!node->variable) {
         ald_errors_add(
             self->errors, node,
@@ -129,47 +128,34 @@ static bool auth_secret(const struct auth_load *self, const struct ald_node *nod
         return false;
     }
     if (node->text[0] == '\0' ||
-        ald_text_copy(out, AUTH_SECRET_MAX, ald_span_str(node->text)) != ALD_OK) {
+        ald_text_copy(out, ALD_SIGNING_SECRET_MAX, ald_span_str(node->text)) != ALD_OK) {
         ald_errors_add(self->errors, node, "The secret in the variable is empty or too long.");
         return false;
     }
     if (!self->resolve)
-        explicit_bzero(out, AUTH_SECRET_MAX);
+        explicit_bzero(out, ALD_SIGNING_SECRET_MAX);
     return true;
 }
 
 /* Keep a secret as its bytes: `whsec_` and base64 in Standard Webhooks. */
 static void auth_keep(const struct auth_load *self, const struct ald_node *node, bool webhooks,
-                      struct auth_secrets *out)
+                      struct ald_secret_list *out)
 {
-    char text[AUTH_SECRET_MAX];
+    char text[ALD_SIGNING_SECRET_MAX];
     if (!auth_secret(self, node, text) || text[0] == '\0')
         return;
-    struct ald_buf bytes;
-    ald_buf_init(&bytes, AUTH_SECRET_MAX);
-    struct ald_span written = ald_span_str(text);
-    bool ok = true;
-    if (!webhooks)
-        ald_buf_put(&bytes, written.data, written.len);
-    else
-        ok =
-            ald_base64_decode(&bytes, ald_span_starts(written, "whsec_") ? ald_span_skip(written, 6)
-                                                                         : written) == ALD_OK;
-    if (!ok || bytes.len == 0) {
+    if (!webhooks) {
+        out->at[out->count].len = strlen(text);
+        memcpy(out->at[out->count++].data, text, strlen(text));
+    } else if (ald_webhook_secret(out, text) != ALD_OK) {
         ald_errors_add(self->errors, node, "The secret must be whsec_ and base64.");
-    } else {
-        memcpy(out->at[out->count].data, bytes.data, bytes.len);
-        out->at[out->count++].len = bytes.len;
     }
-    if (bytes.data != NULL)
-        explicit_bzero(bytes.data, bytes.len);
     explicit_bzero(text, sizeof text);
-    ald_buf_free(&bytes);
 }
 
 /* `secret: S` or `secrets: [S, S]`, under these two keys. */
 static void auth_secrets(const struct auth_load *self, const struct ald_node *node, const char *one,
-                         const char *many, struct auth_secrets *out)
+                         const char *many, struct ald_secret_list *out)
 {
     bool webhooks = strcmp(node->key, "standard_webhooks") == 0;
     const struct ald_node *single = ald_node_find(node, one);
@@ -178,9 +164,10 @@ static void auth_secrets(const struct auth_load *self, const struct ald_node *no
         ald_errors_add(self->errors, node, "%s needs one of %s and %s.", node->key, one, many);
     } else if (single != NULL) {
         auth_keep(self, single, webhooks, out);
-    } else if (list->kind != ALD_NODE_LIST || list->count == 0 || list->count > AUTH_SECRETS_MAX) {
+    } else if (list->kind != ALD_NODE_LIST || list->count == 0 ||
+               list->count > ALD_SECRET_LIST_MAX) {
         ald_errors_add(self->errors, list, "%s must be a list of 1 to %d secrets.", many,
-                       AUTH_SECRETS_MAX);
+                       ALD_SECRET_LIST_MAX);
     } else {
         for (const struct ald_node *at = list->first; at != NULL; at = at->next)
             auth_keep(self, at, webhooks, out);
@@ -207,7 +194,7 @@ static void auth_header_secret(const struct auth_load *self, const struct ald_no
     static const char *const others[] = {"value", "values", NULL};
     const struct ald_setting_table table = AUTH_TABLE(AUTH_HEADER_SECRET_ROWS, others);
     struct auth_form form;
-    struct auth_secrets secrets = {0};
+    struct ald_secret_list secrets = {0};
     auth_take(self, &table, node, &form);
     auth_name(self, node, "name", form.name, self->out->header_secret.name);
     auth_secrets(self, node, "value", "values", &secrets);

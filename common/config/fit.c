@@ -82,6 +82,21 @@ static void fit_facade(const struct ald_settings *settings, const ald_profiles_t
     }
 }
 
+/* A sink of a provider that was mistyped would look like one to which nothing happens. */
+static void fit_sinks(const struct ald_settings *settings, const ald_profiles_t *profiles,
+                      struct ald_errors *errors)
+{
+    const struct ald_node *all = ald_settings_node(settings, "sinks");
+    for (size_t i = 0; i < ald_sinks_count(settings->sinks); i++) {
+        const struct ald_sink *sink = ald_sinks_at(settings->sinks, i);
+        if (sink->provider[0] == '\0' || ald_profiles_find(profiles, sink->provider) != NULL)
+            continue;
+        ald_errors_add(errors, ald_node_find(ald_node_find(all, sink->name), "provider"),
+                       "The sink %s is for \"%s\", and there is no such provider.", sink->name,
+                       sink->provider);
+    }
+}
+
 bool ald_settings_fit(const struct ald_settings *settings, const ald_profiles_t *profiles,
                       struct ald_errors *errors)
 {
@@ -92,5 +107,6 @@ bool ald_settings_fit(const struct ald_settings *settings, const ald_profiles_t 
     fit_private(settings, errors);
     fit_public_url(settings, errors);
     fit_facade(settings, profiles, errors);
+    fit_sinks(settings, profiles, errors);
     return errors->count == before;
 }

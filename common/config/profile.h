@@ -129,7 +129,7 @@ void ald_profile_digest(const struct ald_profile *profile, const char *state,
 typedef struct ald_profiles ald_profiles_t;
 
 /* Bits: which secrets a program needs. */
-enum ald_secrets { ALD_SECRETS_POLL = 1, ALD_SECRETS_AUTH = 2 };
+enum ald_secrets { ALD_SECRETS_POLL = 1, ALD_SECRETS_AUTH = 2, ALD_SECRETS_SINKS = 4 };
 
 /* Load the `providers` mapping of the settings. Every error is appended to errors (file:line:column
  * each). secrets says whose are resolved (enum ald_secrets): who need not have them is not asked.

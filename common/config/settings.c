@@ -222,6 +222,7 @@ enum ald_rc ald_settings_load(const char *path, const char *const *flags, size_t
     ald_setting_take_environment(&ALD_SETTINGS_TABLE, (const char *const *)environ, errors, out);
     for (size_t i = 0; i < flag_count; i++)
         ald_setting_take_flag(&ALD_SETTINGS_TABLE, flags[i], errors, out);
+    (void)!ald_sinks_load(ald_settings_node(out, "sinks"), false, errors, &out->sinks);
     if (errors->count == before)
         settings_check(out, errors);
     if (errors->count == before)
@@ -233,8 +234,20 @@ enum ald_rc ald_settings_load(const char *path, const char *const *flags, size_t
     return ALD_INVALID;
 }
 
+enum ald_rc ald_settings_sinks(struct ald_settings *self, struct ald_errors *errors)
+{
+    ald_sinks_t *sinks = NULL;
+    enum ald_rc rc = ald_sinks_load(ald_settings_node(self, "sinks"), true, errors, &sinks);
+    if (rc != ALD_OK)
+        return rc;
+    ald_sinks_destroy(&self->sinks);
+    self->sinks = sinks;
+    return ALD_OK;
+}
+
 void ald_settings_free(struct ald_settings *self)
 {
+    ald_sinks_destroy(&self->sinks);
     if (self->docs != NULL)
         settings_docs_free(self->docs);
     *self = (struct ald_settings){0};
@@ -244,6 +257,7 @@ void ald_settings_print(const struct ald_settings *self, struct ald_buf *out)
 {
     ald_setting_print(&ALD_SETTINGS_TABLE, self, 0, out);
     ald_profiles_print(self->providers, out);
+    ald_sinks_print(ald_settings_node(self, "sinks"), out);
 }
 
 const struct ald_setting_table *ald_settings_table(void)

@@ -3,7 +3,8 @@
  *
  * Order, the later over the earlier: defaults, the file (path, else $ALDABA_CONFIG, else
  * /etc/aldaba/aldaba.yaml), the environment (ALDABA__GATEWAY__PUBLIC), flags (gateway.public=...).
- * Profiles stand under `providers:` or, one a file, in the folder providers.d beside the file.
+ * Profiles stand under `providers:` or, one a file, in the folder providers.d beside the file; who
+ * is told of each event, under `sinks:`.
  *
  * The meaning of each key is the help text of its row in settings_rows.c. Durations are ms.
  * Threads: none of its own; loaded settings may be read by any thread.
@@ -15,6 +16,7 @@
 #include <stdint.h>
 
 #include "common/config/setting.h"
+#include "common/config/sinks.h"
 #include "common/config/yaml.h"
 
 enum { ALD_PATH_MAX = 512, ALD_ENDPOINT_MAX = 256, ALD_NAME_MAX = 33 };
@@ -101,6 +103,7 @@ struct ald_settings {
 
     char file[ALD_PATH_MAX];          /* what was read; "" = there was none */
     const struct ald_node *providers; /* name -> profile; NULL = none; borrowed until free */
+    ald_sinks_t *sinks;               /* never NULL; another one after each reload */
     struct ald_settings_docs *docs;   /* what providers lives in */
 };
 
@@ -112,6 +115,9 @@ ALD_NODISCARD enum ald_rc ald_settings_load(const char *path, const char *const 
                                             size_t flag_count, struct ald_errors *errors,
                                             struct ald_settings *out);
 void ald_settings_free(struct ald_settings *self);
+
+/* Read the secrets of the sinks, too. ALD_INVALID: errors say why; they are as they were. */
+ALD_NODISCARD enum ald_rc ald_settings_sinks(struct ald_settings *self, struct ald_errors *errors);
 
 /* Where a setting is written in the file, for whoever finds fault with it. NULL: it is not in it.
  * Borrowed until free. */

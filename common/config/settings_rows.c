@@ -13,7 +13,7 @@
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 
-static const char *const SETTINGS_FOREIGN[] = {"providers", NULL};
+static const char *const SETTINGS_FOREIGN[] = {"providers", "sinks", NULL};
 
 /* key, kind, field, default, least, most, flags, words, help */
 static const struct ald_setting SETTINGS_ROWS[] = {

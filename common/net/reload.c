@@ -110,6 +110,14 @@ static void reload_rows(struct ald_settings *settings, const struct ald_settings
     ald_log_level_word(settings->log.level);
 }
 
+/* Those in force go with what was read. */
+static void reload_sinks(struct ald_settings *settings, struct ald_settings *fresh)
+{
+    ald_sinks_t *old = settings->sinks;
+    settings->sinks = fresh->sinks;
+    fresh->sinks = old;
+}
+
 static void reload_profiles(ald_profiles_t *fresh, ald_profiles_t *old)
 {
     ald_profiles_keep(fresh, old);
@@ -149,8 +157,11 @@ enum ald_rc ald_reload_read(ald_reload_t *self, struct ald_settings *settings, a
     if (ok && source->profiles)
         ok = ald_profiles_load(read.providers, source->secrets, &errors, &profiles) == ALD_OK &&
              reload_fits(settings, &read, profiles, &errors);
+    if (ok && (source->secrets & ALD_SECRETS_SINKS) != 0)
+        ok = ald_settings_sinks(&read, &errors) == ALD_OK;
     if (ok) {
         reload_rows(settings, &read);
+        reload_sinks(settings, &read);
         if (profiles)
             reload_profiles(profiles, old);
         ald_log(ALD_INFO, "reload.done", "profiles=%zu",

@@ -159,7 +159,9 @@ static bool service_configure(ald_service_t *self, const struct service_argument
         unsigned secrets = arguments->check ? 0 : self->ops->secrets;
         ok = ald_profiles_load(self->settings.providers, secrets, &errors, &self->profiles) ==
                  ALD_OK &&
-             ald_settings_fit(&self->settings, self->profiles, &errors);
+             ald_settings_fit(&self->settings, self->profiles, &errors) &&
+             ((secrets & ALD_SECRETS_SINKS) == 0 ||
+              ald_settings_sinks(&self->settings, &errors) == ALD_OK);
         if (!ok) {
             ald_profiles_destroy(&self->profiles);
             ald_settings_free(&self->settings);

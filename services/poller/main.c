@@ -6,7 +6,7 @@ int main(int argc, char **argv)
         .name = "poller",
         .help = "Asks providers how the tasks are doing that the tracker hands out.",
         .profiles = true,
-        .secrets = ALD_SECRETS_POLL,
+        .secrets = ALD_SECRETS_POLL | ALD_SECRETS_SINKS,
         .start = poller_start,
         .ready = poller_ready,
         .drain = poller_drain,

@@ -39,9 +39,12 @@ CODE = {key: (default, meaning)
         for key, default, meaning in rows(read(path)) if key not in UNDOCUMENTED}
 CODE |= {f"budgets.{key}": (default, meaning)
          for key, default, meaning in rows(read("common/config/budget.c"))}
+CODE |= {f"sinks.{key}": (default, meaning)
+         for key, default, meaning in rows(read("common/config/sinks.c"))}
 CODE |= {key: (default, meaning) for key, default, meaning in auth_rows()}
 for name in AUTH_BY_HAND:
     DOCUMENTED.pop(f"callback.auth.{name}")
+DOCUMENTED.pop("sinks.secret")  # read by hand, too
 
 
 def test_the_rows_are_found():

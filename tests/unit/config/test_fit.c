@@ -80,6 +80,21 @@ static void test_facade(void **state)
     ald_buf_free(&got);
 }
 
+static void test_sinks(void **state)
+{
+    (void)state;
+    struct ald_buf got;
+    ald_buf_init(&got, 1 << 12);
+    fit(SHOP "sinks:\n"
+             "  all: {url: 'http://h', secret: {env: ALD_TEST_KEY}}\n"
+             "  of.shop: {url: 'http://h', secret: {env: ALD_TEST_KEY}, provider: shop}\n"
+             "  of.ship: {url: 'http://h', secret: {env: ALD_TEST_KEY}, provider: ship}\n",
+        &got);
+    assert_string_equal(ald_buf_str(&got),
+                        "5:59: The sink of.ship is for \"ship\", and there is no such provider.\n");
+    ald_buf_free(&got);
+}
+
 /* A key is a secret: it is never shown. */
 static void test_keys_are_masked(void **state)
 {
@@ -118,7 +133,7 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_example),
-                                       cmocka_unit_test(test_facade),
+                                       cmocka_unit_test(test_facade), cmocka_unit_test(test_sinks),
                                        cmocka_unit_test(test_keys_are_masked)};
     return cmocka_run_group_tests(tests, begin, end);
 }
