@@ -129,6 +129,7 @@ static const struct ald_field ready_fields[] = {
     BOOL(msg_ready, stopping, OPTIONAL),
     BOOL(msg_ready, batches, OPTIONAL),
     BOOL(msg_ready, jwks, OPTIONAL),
+    BOOL(msg_ready, sinks, OPTIONAL),
 };
 const struct ald_schema MSG_READY = SCHEMA("ready", 1, msg_ready, ready_fields);
 
@@ -150,8 +151,11 @@ static const struct ald_field lease_fields[] = {
     BOOL(msg_lease, call, OPTIONAL),
     TEXT(msg_lease, path, OPTIONAL),
     BOOL(msg_lease, push, OPTIONAL),
-    SPAN(msg_lease, body, FIELD_SUBMISSION_MAX, OPTIONAL),
+    SPAN(msg_lease, body, FIELD_PUSHED_MAX, OPTIONAL),
     BOOL(msg_lease, jwks, OPTIONAL),
+    TEXT(msg_lease, sink, OPTIONAL),
+    U64(msg_lease, lane, OPTIONAL),
+    U64(msg_lease, seq, OPTIONAL),
 };
 const struct ald_schema MSG_LEASE = SCHEMA("lease", 1, msg_lease, lease_fields);
 
@@ -206,6 +210,9 @@ static const struct ald_field outcome_fields[] = {
     BOOL(msg_outcome, jwks, OPTIONAL),
     BOOL(msg_outcome, fetched, OPTIONAL),
     BOOL(msg_outcome, resubmit, OPTIONAL),
+    TEXT(msg_outcome, sink, OPTIONAL),
+    U64(msg_outcome, lane, OPTIONAL),
+    U64(msg_outcome, seq, OPTIONAL),
 };
 const struct ald_schema MSG_OUTCOME = SCHEMA("outcome", 1, msg_outcome, outcome_fields);
 

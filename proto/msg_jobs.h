@@ -21,6 +21,7 @@ struct msg_ready {
     bool stopping; /* take back what I have not begun */
     bool batches;  /* I ask for leases of one batch in one request */
     bool jwks;     /* I fetch public keys */
+    bool sinks;    /* I post to sinks of the settings */
 };
 
 /* tracker -> poller: head of a message of leases, a `lease` frame each follows. */
@@ -44,6 +45,10 @@ struct msg_lease {
     bool push;               /* no poll: a caller's pingback; body goes to poll_url */
     struct ald_span body;    /* a form, or JSON if it begins with a brace */
     bool jwks; /* no poll: public keys are fetched from the address in the provider's profile */
+    /* A push to this sink of the settings, which have its address: body is an encoded event. */
+    char sink[ALD_CONSUMER_MAX];
+    uint64_t lane; /* with sink: of the event */
+    uint64_t seq;
 };
 
 /* In the place of a lease: the right to ask whether this task may be submitted. */
@@ -102,6 +107,9 @@ struct msg_outcome {
     bool fetched;  /* the poll was answered, and this is of a second request, for its result, which
                     * may have reached the provider */
     bool resubmit; /* with class failed: a new submission may succeed */
+    char sink[ALD_CONSUMER_MAX]; /* of a push to it */
+    uint64_t lane;               /* with sink: of the event */
+    uint64_t seq;
 };
 
 extern const struct ald_schema MSG_READY;   /* ready */

@@ -12,10 +12,10 @@
 #include "services/poller/watch.h"
 
 enum {
-    FETCH_ADMIT = 64,    /* requests begun in a turn: each connects */
-    FETCH_RESOLVING = 4, /* resolver threads a host */
-    FETCH_SHARD = 256,   /* requests of a shard; libcurl walks through all of them */
-    FETCH_POST_MAX = 2 << 20,
+    FETCH_ADMIT = 64,          /* requests begun in a turn: each connects */
+    FETCH_RESOLVING = 4,       /* resolver threads a host */
+    FETCH_SHARD = 256,         /* requests of a shard; libcurl walks through all of them */
+    FETCH_POST_MAX = 32 << 20, /* an event for a sink is the largest */
     FETCH_POST_KEEP = 64 << 10,
     FETCH_CONNECT_MS = 10000,
     FETCH_LOW_SPEED = 10 /* bytes a second */

@@ -15,7 +15,8 @@ enum {
     JOBS_SAY_MS = 1000, /* the load is said again at least this often */
     JOBS_STEPS = 16,    /* of the credit: half a step of it lies idle on average */
     JOBS_RESEND_MS = 10000,
-    JOBS_FRAME_MAX = 1 << 20, /* a lease is some 300 bytes, a submission up to 960 KiB more */
+    /* A lease is some 300 bytes, a submission up to 960 KiB more, an event for a sink the most. */
+    JOBS_FRAME_MAX = ALD_PUSHED_MAX + (64 << 10),
     JOBS_SPARE_MAX = 64 << 10 /* bytes of an outcome beside its result */
 };
 
@@ -254,6 +255,7 @@ enum ald_rc jobs_new(zloop_t *loop, const struct jobs_options *options, jobs_t *
     ald_window_init(&self->settled, 1);
     self->load.batches = true;
     self->load.jwks = true;
+    self->load.sinks = true;
     snprintf(self->load.poller, sizeof self->load.poller, "%s", options->instance);
     enum ald_rc rc = jobs_open(self, err);
     self->options.endpoint = NULL; /* the caller's */

@@ -85,12 +85,15 @@ void poller_report(poller_t *self, const struct msg_lease *lease, struct msg_out
     const char *metric = outcome->attempt > 0 ? submits_total.name : polls_total.name;
     /* A name that is no profile of ours is a peer's word: it gets no series of its own. */
     bool known = ald_profiles_find(self->profiles, lease->provider);
-    if (!lease->jwks) /* the tracker counts those */
+    if (!lease->jwks && lease->sink[0] == '\0') /* the tracker counts those */
         ald_metric_add(
             ald_metrics_get(metric, known ? lease->provider : NULL, poller_result(outcome)), 1);
     outcome->call = lease->call;
     outcome->push = lease->push;
     outcome->jwks = lease->jwks;
+    memcpy(outcome->sink, lease->sink, sizeof outcome->sink);
+    outcome->lane = lease->lane;
+    outcome->seq = lease->seq;
     outcome->lease = lease->lease;
     outcome->task = lease->task;
     memcpy(outcome->provider, lease->provider, sizeof outcome->provider);
@@ -327,6 +330,7 @@ enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
     self->max_in_flight = terms_under_way(self->settings->poller.max_in_flight);
     push_blocks_load(&self->settings->facade.pingback_allow, &self->push_blocks);
     verdict_room_init(&self->room);
+    sink_room_init(&self->sink_room);
     ald_request_init(&self->request, POLLER_REQUEST_MAX);
     ald_buf_init(&self->ids, POLLER_REQUEST_MAX);
     ald_request_init(&self->submission, ALD_SUBMIT_REQUEST_MAX);
@@ -374,6 +378,7 @@ int poller_stop(void *arg)
     jobs_destroy(&self->jobs);
     work_destroy(&self->work);
     verdict_room_free(&self->room);
+    sink_room_free(&self->sink_room);
     ald_request_free(&self->request);
     ald_buf_free(&self->ids);
     ald_request_free(&self->submission);

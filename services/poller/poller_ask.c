@@ -116,6 +116,41 @@ static const char *poller_push(poller_t *self, struct work_item *item)
     return rc == ALD_OK ? NULL : "the address of the pingback is none";
 }
 
+static void poller_on_sunk(void *arg, const struct fetch_answer *answer)
+{
+    struct work_item *item = arg;
+    poller_t *self = item->owner;
+    struct msg_outcome outcome;
+    sink_answered(answer, &outcome);
+    poller_report(self, &item->lease, &outcome);
+    work_end(self->work, &item);
+    poller_begin_some(self);
+    poller_say_load(self);
+}
+
+/* Post an event to a sink, by the settings as they are now. What can't be sent ends here, with its
+ * own outcome. */
+static const char *poller_sink(poller_t *self, struct work_item *item, struct ald_now now)
+{
+    struct fetch_request request;
+    struct msg_outcome outcome;
+    enum ald_class cls = ALD_CLASS_NONE;
+    const char *error =
+        sink_request(ald_sinks_find(self->settings->sinks, item->lease.sink), item,
+                     now.wall_ms / 1000, now.mono_ms, &self->sink_room, &request, &cls);
+    request.done = poller_on_sunk;
+    request.arg = item;
+    item->owner = self;
+    if (!error && fetch_start(self->fetch, &request) != ALD_OK)
+        error = "libcurl refused the request";
+    if (!error)
+        return NULL;
+    sink_unsent(error, cls, &outcome);
+    poller_report(self, &item->lease, &outcome);
+    work_end(self->work, &item);
+    return NULL;
+}
+
 static void poller_on_jwks(void *arg, const struct fetch_answer *answer)
 {
     struct work_item *item = arg;
@@ -146,6 +181,8 @@ static const char *poller_jwks(poller_t *self, const struct ald_profile *profile
 
 const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)
 {
+    if (item->lease.sink[0] != '\0')
+        return poller_sink(self, item, ald_clock_now());
     if (item->lease.push)
         return poller_push(self, item);
     if (!item->profiles) /* an answer is read by the rules that its question was made by */

@@ -7,6 +7,7 @@
 #include "services/poller/jobs.h"
 #include "services/poller/poller.h"
 #include "services/poller/push.h"
+#include "services/poller/sink.h"
 #include "services/poller/verdict.h"
 #include "services/poller/work.h"
 
@@ -22,6 +23,7 @@ struct poller {
     struct ald_request request;
     struct ald_request submission;
     struct push_blocks push_blocks;
+    struct sink_room sink_room;
     struct ald_buf ids; /* of a poll for several tasks */
     bool begin_again;   /* a timer for more beginnings is set */
     bool draining;
