@@ -159,3 +159,10 @@ void api_wait_leave(struct api *api)
 {
     (void)atomic_fetch_sub(&api->waiters, 1);
 }
+
+void api_wait_full(struct api_call *call)
+{
+    api_problem(call, 503,
+                "There are too many waits and streams: try again later, or raise "
+                "gateway.api_waiters.");
+}

@@ -6,18 +6,18 @@
 #ifndef ALD_GATEWAY_API_CALL_H
 #define ALD_GATEWAY_API_CALL_H
 
+#include "common/base/json_out.h"
 #include "proto/channels.h"
 #include "proto/messages.h"
 #include "services/gateway/api.h"
 #include "services/gateway/api_query.h"
 #include "services/gateway/audit.h"
-#include "common/base/json_out.h"
 
 enum {
     API_BODY_MAX = 1 << 20,
     API_OUT_MAX = 128 << 20,
-    API_ARGUMENT_MAX = 64,
-    API_WAIT_MS = 10000 /* for an answer of a daemon */
+    API_ARGUMENT_MAX = ALD_CONSUMER_MAX, /* the longest of the names that stand for {id} */
+    API_WAIT_MS = 10000                  /* for an answer of a daemon */
 };
 
 struct api_worker {
@@ -38,6 +38,8 @@ typedef void api_route_fn(struct api_call *call);
 api_route_fn api_task_make, api_task_show, api_task_result, api_task_list, api_task_cancel,
     api_task_attach;
 api_route_fn api_events;
+api_route_fn api_consumer_list, api_consumer_show, api_consumer_open, api_consumer_delete,
+    api_consumer_pull, api_consumer_settle;
 api_route_fn api_letter_list, api_letter_show, api_letter_replay, api_letter_drop;
 api_route_fn api_provider_list, api_provider_pause, api_provider_resume;
 api_route_fn api_status, api_audit, api_backup;
@@ -70,6 +72,9 @@ ALD_NODISCARD bool api_ask(struct api_call *call, const char *channel,
                            struct msg_answer *head, zmsg_t **answer);
 /* Answer what an rc word of a daemon means; "" for the detail makes a sentence of its own. */
 void api_refused(struct api_call *call, const char *word, const char *detail);
+/* The same about a consumer of this name: one that is not there can be made. */
+void api_consumer_refused(struct api_call *call, const char *name, const char *word,
+                          const char *detail);
 /* The same for what caller_ask returned. */
 void api_unasked(struct api_call *call, const char *channel, enum ald_rc rc);
 
@@ -79,5 +84,7 @@ bool api_read(zframe_t *frame, const struct ald_schema *schema, void *msg);
 /* May one more thread wait? True: leave again. */
 ALD_NODISCARD bool api_wait_enter(struct api *api);
 void api_wait_leave(struct api *api);
+/* Answer that there are too many. */
+void api_wait_full(struct api_call *call);
 
 #endif

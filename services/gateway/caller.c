@@ -109,13 +109,30 @@ static void caller_wait(caller_t *self, struct caller_call *call)
 enum ald_rc caller_ask(caller_t *self, const char *channel, const struct ald_schema *schema,
                        void *msg, int64_t wait_ms, zmsg_t **answer)
 {
+    zmsg_t *none = NULL;
+    return caller_ask_with(self, channel, schema, msg, &none, wait_ms, answer);
+}
+
+static void caller_append(zmsg_t *msg, zmsg_t *frames)
+{
+    for (zframe_t *frame = frames ? zmsg_pop(frames) : NULL; frame; frame = zmsg_pop(frames))
+        zmsg_append(msg, &frame);
+}
+
+enum ald_rc caller_ask_with(caller_t *self, const char *channel, const struct ald_schema *schema,
+                            void *msg, zmsg_t **frames_p, int64_t wait_ms, zmsg_t **answer)
+{
     *answer = NULL;
     struct caller_call call = {.channel = channel};
-    if (!caller_enter(self, &call))
+    if (!caller_enter(self, &call)) {
+        zmsg_destroy(frames_p);
         return call.rc;
+    }
     memcpy(msg, &call.req, sizeof call.req);
     call.msg = zmsg_new();
     call.rc = ald_frame_add(call.msg, schema, msg);
+    caller_append(call.msg, *frames_p);
+    zmsg_destroy(frames_p);
     if (call.rc == ALD_OK) {
         int64_t now_ms = ald_clock_now().mono_ms;
         call.until_ms = now_ms + wait_ms;

@@ -32,4 +32,9 @@ ALD_NODISCARD enum ald_rc caller_ask(caller_t *self, const char *channel,
                                      const struct ald_schema *schema, void *msg, int64_t wait_ms,
                                      zmsg_t **answer);
 
+/* The same with frames behind the question, which are taken over and may be NULL. */
+ALD_NODISCARD enum ald_rc caller_ask_with(caller_t *self, const char *channel,
+                                          const struct ald_schema *schema, void *msg,
+                                          zmsg_t **frames_p, int64_t wait_ms, zmsg_t **answer);
+
 #endif

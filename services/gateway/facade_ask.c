@@ -6,8 +6,8 @@
 
 #include "common/base/codec.h"
 #include "common/base/ident.h"
-#include "common/base/text.h"
 #include "common/base/json_out.h"
+#include "common/base/text.h"
 
 enum { ASK_TITLE_MAX = 128, ASK_TYPE_MAX = 79 };
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "common/config/facade_word.h"
 #include "common/base/json_out.h"
+#include "common/config/facade_word.h"
 
 static const char SAY_NOT_READY[] = "CAPCHA_NOT_READY";
 

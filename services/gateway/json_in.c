@@ -48,6 +48,34 @@ static enum ald_rc json_in_duration(const struct json_in_field *field, const jso
     return ALD_OK;
 }
 
+static enum ald_rc json_in_number(const struct json_in_field *field, const json_t *value,
+                                  struct ald_err *err)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return ald_err_set(err, ALD_INVALID, "%s must be a whole number", field->name);
+    const uint64_t number = (uint64_t)json_integer_value(value);
+    memcpy(field->out, &number, sizeof number);
+    return ALD_OK;
+}
+
+static enum ald_rc json_in_list(const struct json_in_field *field, const json_t *value,
+                                struct ald_err *err)
+{
+    const struct json_in_list *list = field->out;
+    if (!json_is_array(value) || json_array_size(value) > list->max)
+        return ald_err_set(err, ALD_INVALID, "%s must be a list of at most %zu objects",
+                           field->name, list->max);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *item = json_array_get(value, i);
+        if (!json_is_object(item))
+            return ald_err_set(err, ALD_INVALID, "%s must be a list of objects", field->name);
+        enum ald_rc rc = list->take(list->arg, (const void *)item, err);
+        if (rc != ALD_OK)
+            return rc;
+    }
+    return ALD_OK;
+}
+
 static enum ald_rc json_in_take(const struct json_in_field *field, const json_t *value,
                                 struct ald_err *err)
 {
@@ -57,6 +85,10 @@ static enum ald_rc json_in_take(const struct json_in_field *field, const json_t 
         return json_in_text(field, value, err);
     case JSON_IN_DURATION:
         return json_in_duration(field, value, err);
+    case JSON_IN_NUMBER:
+        return json_in_number(field, value, err);
+    case JSON_IN_LIST:
+        return json_in_list(field, value, err);
     case JSON_IN_BOOL:
         if (!json_is_boolean(value))
             return ald_err_set(err, ALD_INVALID, "%s must be true or false", field->name);
@@ -89,6 +121,23 @@ static bool json_in_deep(struct ald_span body)
     return false;
 }
 
+enum ald_rc json_in_inside(const struct json_in_object *object, const struct json_in_field *fields,
+                           size_t count, struct ald_err *err)
+{
+    const json_t *root = (const void *)object;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)root, key, value)
+    {
+        const struct json_in_field *field = json_in_find(fields, count, key);
+        enum ald_rc rc = field ? json_in_take(field, value, err)
+                               : ald_err_set(err, ALD_INVALID, "there is no member %s", key);
+        if (rc != ALD_OK)
+            return rc;
+    }
+    return ALD_OK;
+}
+
 enum ald_rc json_in_read(struct ald_span body, const struct json_in_field *fields, size_t count,
                          struct ald_err *err)
 {
@@ -105,13 +154,8 @@ enum ald_rc json_in_read(struct ald_span body, const struct json_in_field *field
     enum ald_rc rc = ALD_OK;
     if (!json_is_object(root))
         rc = ald_err_set(err, ALD_MALFORMED, "the body must be a JSON object");
-    void *at = rc == ALD_OK ? json_object_iter(root) : NULL;
-    for (; at && rc == ALD_OK; at = json_object_iter_next(root, at)) {
-        const struct json_in_field *field = json_in_find(fields, count, json_object_iter_key(at));
-        rc = field
-                 ? json_in_take(field, json_object_iter_value(at), err)
-                 : ald_err_set(err, ALD_INVALID, "there is no member %s", json_object_iter_key(at));
-    }
+    else
+        rc = json_in_inside((const void *)root, fields, count, err);
     json_decref(root);
     return rc;
 }

@@ -18,7 +18,18 @@ enum json_in_kind {
     JSON_IN_TEXT,     /* char[cap]; an integer is taken as its digits */
     JSON_IN_DURATION, /* int64_t ms, from a text such as "45s" */
     JSON_IN_BOOL,     /* bool */
+    JSON_IN_NUMBER,   /* uint64_t, from a whole number that is not negative */
+    JSON_IN_LIST,     /* struct json_in_list: an array of objects, each given to take */
     JSON_IN_SEEN      /* bool: is there such a member, whatever it holds */
+};
+
+struct json_in_object; /* one that is being read */
+
+/* What is done with each object of an array, in their order. */
+struct json_in_list {
+    size_t max;
+    enum ald_rc (*take)(void *arg, const struct json_in_object *object, struct ald_err *err);
+    void *arg;
 };
 
 struct json_in_field {
@@ -32,5 +43,10 @@ struct json_in_field {
  * sentence. An empty body is an empty object. */
 ALD_NODISCARD enum ald_rc json_in_read(struct ald_span body, const struct json_in_field *fields,
                                        size_t count, struct ald_err *err);
+
+/* The same of an object within it. */
+ALD_NODISCARD enum ald_rc json_in_inside(const struct json_in_object *object,
+                                         const struct json_in_field *fields, size_t count,
+                                         struct ald_err *err);
 
 #endif

@@ -119,6 +119,27 @@ void view_letter(struct json_out *out, const struct msg_letter_view *letter)
     view_original(out, letter->original);
 }
 
+void view_consumer(struct json_out *out, const struct msg_consumer *consumer)
+{
+    json_out_text(out, "name", consumer->consumer);
+    json_out_text(out, "provider", consumer->provider);
+    json_out_text(out, "state", consumer->state);
+    json_out_text(out, "mode", consumer->mode);
+    json_out_text(out, "position", consumer->position);
+    json_out_text(out, "handed", consumer->handed);
+    json_out_int(out, "lag", (int64_t)consumer->lag);
+    json_out_int(out, "pending", (int64_t)consumer->pending);
+    json_out_int(out, "instances", (int64_t)consumer->instances);
+    json_out_int(out, "max_deliver", (int64_t)consumer->max_deliver);
+    json_out_int(out, "ack_wait_ms", consumer->ack_wait_ms);
+    json_out_int(out, "max_ack_pending", (int64_t)consumer->max_ack_pending);
+    json_out_int(out, "rejected", (int64_t)consumer->rejected);
+    json_out_time(out, "made_ms", consumer->made_at_ms);
+    json_out_time(out, "asked_ms", consumer->asked_at_ms);
+    json_out_time(out, "oldest_ms", consumer->oldest_at_ms);
+    json_out_bool(out, "sink", consumer->sink);
+}
+
 void view_figure(struct view_figures *self, const struct msg_figure *figure)
 {
     if (strcmp(self->group, figure->group) != 0) {

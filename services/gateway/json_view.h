@@ -4,8 +4,8 @@
 #ifndef ALD_GATEWAY_JSON_VIEW_H
 #define ALD_GATEWAY_JSON_VIEW_H
 
-#include "proto/messages.h"
 #include "common/base/json_out.h"
+#include "proto/messages.h"
 
 /* The members of a task, into an object that is open. base: of callback URLs. whole: what only the
  * answer about one task knows (how often it was polled) is shown, too. */
@@ -16,6 +16,9 @@ void view_note(struct json_out *out, const struct msg_note *note);
 void view_attempt(struct json_out *out, const struct msg_attempt *attempt);
 /* The members of a letter; its original, when it is there, is shown as the request it was. */
 void view_letter(struct json_out *out, const struct msg_letter_view *letter);
+
+/* The members of a consumer. */
+void view_consumer(struct json_out *out, const struct msg_consumer *consumer);
 
 /* Figures as {"group": {"name": value or text}}; begin, one for each, end. A name that comes again
  * in another place of the answer must have its group's figures together. */

@@ -128,22 +128,25 @@ class Tracker(Neighbour):
 
 class Desk(Neighbour):
     """`query`, `consume` or `letters`: `answers` maps a kind to a function of the question that
-    returns the frames of the answer after its head; it may set words of the head in `head`."""
+    returns the frames of the answer after its head; it may set words of the head in `head`, and
+    finds the frames behind the question in `behind`."""
 
     def __init__(self, run, channel, **answers):
         self.answers = answers
         self.asked = []
+        self.behind = []
         self.head = {}
         super().__init__(run, channel)
 
     def hear(self, frames):
         ask = bus.unpack(frames[0])
         self.asked.append(ask)
+        self.behind = [bus.unpack(frame) for frame in frames[1:]]
         self.head = {"rc": "ok"}
         answer = self.answers[ask["k"].replace(".", "_")](ask)
         if answer is None:
             return []
-        kind = "events" if ask["k"] == "fetch" else "answer"
+        kind = "events" if ask["k"] in ("fetch", "consumer.pull") else "answer"
         return [[bus.pack(kind, req=ask["req"], **self.head), *answer]]
 
 

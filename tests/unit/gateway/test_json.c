@@ -226,7 +226,25 @@ static const struct in_case in_cases[] = {
     {"{\"stale_after\":45}", ALD_INVALID, "45s"},
     {"{\"stale_after\":\"45\"}", ALD_INVALID, "45s"},
     {"{\"believe\":1}", ALD_INVALID, "true or false"},
+    {"{\"count\":9007199254740993,\"list\":[]}", ALD_OK, ""},
+    {"{\"count\":-1}", ALD_INVALID, "whole number"},
+    {"{\"count\":1.0}", ALD_INVALID, "whole number"},
+    {"{\"list\":[{\"n\":1},{\"n\":2}]}", ALD_OK, ""},
+    {"{\"list\":{}}", ALD_INVALID, "at most 2 objects"},
+    {"{\"list\":[{},{},{}]}", ALD_INVALID, "at most 2 objects"},
+    {"{\"list\":[1]}", ALD_INVALID, "a list of objects"},
+    {"{\"list\":[{\"n\":1},{\"m\":2}]}", ALD_INVALID, "no member m"},
 };
+
+/* Adds `n` of each object. */
+static enum ald_rc take_number(void *arg, const struct json_in_object *object, struct ald_err *err)
+{
+    uint64_t n = 0;
+    const struct json_in_field field = {"n", JSON_IN_NUMBER, &n, 0};
+    enum ald_rc rc = json_in_inside(object, &field, 1, err);
+    *(uint64_t *)arg += n;
+    return rc;
+}
 
 static void test_reading(void **state)
 {
@@ -236,17 +254,26 @@ static void test_reading(void **state)
         int64_t stale_ms = 0;
         bool believe = false;
         bool params = false;
+        uint64_t count = 0;
+        uint64_t sum = 0;
+        struct json_in_list list = {.max = 2, .take = take_number, .arg = &sum};
         const struct json_in_field fields[] = {
             {"provider", JSON_IN_TEXT, provider, sizeof provider},
             {"stale_after", JSON_IN_DURATION, &stale_ms, 0},
             {"believe", JSON_IN_BOOL, &believe, 0},
             {"params", JSON_IN_SEEN, &params, 0},
+            {"count", JSON_IN_NUMBER, &count, 0},
+            {"list", JSON_IN_LIST, &list, 0},
         };
         struct ald_err err = {0};
         enum ald_rc rc =
             json_in_read(ald_span_str(in_cases[i].body), fields, ALD_COUNT(fields), &err);
         if (rc != in_cases[i].want || !strstr(err.text, in_cases[i].sentence))
             fail_msg("%s: %s, %s", in_cases[i].body, ald_rc_name(rc), err.text);
+        if (strstr(in_cases[i].body, "993"))
+            assert_int_equal(count, UINT64_C(9007199254740993));
+        if (rc == ALD_OK && strstr(in_cases[i].body, "{\"n\":2}"))
+            assert_int_equal(sum, 3);
     }
 }
 
