@@ -23,6 +23,7 @@
 #include "proto/msg_limits.h"
 #include "proto/msg_providers.h"
 #include "proto/msg_query.h"
+#include "proto/msg_replay.h"
 #include "proto/wire.h"
 
 /* One schema a kind; two kinds may share a struct. All of them, ended by NULL: for tests, documents

@@ -271,6 +271,10 @@ static const struct ald_field letters_fields[] = {
     ID(msg_letters, task, OPTIONAL),
     U64(msg_letters, limit, OPTIONAL),
     TEXT(msg_letters, cursor, OPTIONAL),
+    I64(msg_letters, since_ms, OPTIONAL),
+    I64(msg_letters, until_ms, OPTIONAL),
+    TEXT(msg_letters, q, OPTIONAL),
+    TEXT(msg_letters, consumer, OPTIONAL),
 };
 const struct ald_schema MSG_LETTERS = SCHEMA("letters", 1, msg_letters, letters_fields);
 
@@ -279,6 +283,7 @@ static const struct ald_field letter_ref_fields[] = {
     TEXT(msg_letter_ref, letter, REQUIRED),
     BOOL(msg_letter_ref, believe, OPTIONAL),
     TEXT(msg_letter_ref, by, OPTIONAL),
+    U64(msg_letter_ref, revision, OPTIONAL),
 };
 const struct ald_schema MSG_LETTER_SHOW =
     SCHEMA("letter.show", 1, msg_letter_ref, letter_ref_fields);
@@ -288,6 +293,9 @@ const struct ald_schema MSG_LETTER_REPLAY =
 
 const struct ald_schema MSG_LETTER_DROP =
     SCHEMA("letter.drop", 1, msg_letter_ref, letter_ref_fields);
+
+const struct ald_schema MSG_LETTER_JUDGE =
+    SCHEMA("letter.judge", 1, msg_letter_ref, letter_ref_fields);
 
 static const struct ald_field letter_view_fields[] = {
     TEXT(msg_letter_view, letter, REQUIRED),
@@ -306,6 +314,7 @@ static const struct ald_field letter_view_fields[] = {
     U64(msg_letter_view, revision, OPTIONAL),
     SPAN(msg_letter_view, original, FIELD_ORIGINAL_MAX, OPTIONAL),
     TEXT(msg_letter_view, consumer, OPTIONAL),
+    U64(msg_letter_view, shown, OPTIONAL),
 };
 const struct ald_schema MSG_LETTER_VIEW =
     SCHEMA("letter.view", 1, msg_letter_view, letter_view_fields);
@@ -317,5 +326,7 @@ static const struct ald_field attempt_fields[] = {
     TEXT(msg_attempt, by, OPTIONAL),
     TEXT(msg_attempt, outcome, OPTIONAL),
     TEXT(msg_attempt, detail, OPTIONAL),
+    TEXT(msg_attempt, what, OPTIONAL),
+    TEXT(msg_attempt, replay, OPTIONAL),
 };
 const struct ald_schema MSG_ATTEMPT = SCHEMA("attempt", 1, msg_attempt, attempt_fields);
