@@ -5,9 +5,9 @@
 #include "common/base/text.h"
 #include "common/config/profile_request.h"
 #include "common/config/value.h"
+#include "services/tracker/acts_inside.h"
 #include "services/tracker/acts_resubmit.h"
 #include "services/tracker/acts_submit.h"
-#include "services/tracker/arrival.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/pending_again.h"
@@ -16,22 +16,6 @@
 #include "services/tracker/vault_resubmits.h"
 #include "services/tracker/vault_submits.h"
 #include "services/tracker/ways.h"
-
-/* Everything about one message on its way to a decision. */
-struct act {
-    const struct msg_callback *message;
-    struct ald_span bytes;
-    const struct ald_profile *profile;
-    struct ald_verdict verdict;
-    struct pending_task *open;
-    uint64_t task;   /* open, ended or purged; 0 = none */
-    bool reinjected; /* out of a letter, which it keeps or closes: it makes no other */
-    bool vouched;    /* a person put his word in place of the proof */
-    struct vault_end end;
-    char digest[65];
-    struct arrival_facts facts;
-    struct arrival_decision decision;
-};
 
 static void act_find_ended(struct tracker *self, struct act *act, uint64_t task)
 {
@@ -208,7 +192,7 @@ static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bo
     }
     struct ending ending = {
         .state = act->decision.state,
-        .source = act->vouched           ? ALD_SOURCE_MANUAL
+        .source = act->manual            ? ALD_SOURCE_MANUAL
                   : replay               ? ALD_SOURCE_REPLAY
                   : act->open->polls > 0 ? ALD_SOURCE_LATE
                                          : ALD_SOURCE_CALLBACK,
@@ -344,16 +328,14 @@ void act_callback(struct tracker *self, struct sender *sender, const struct msg_
     act_answer(ack, act.decision.disposition, act.decision.reason);
 }
 
-static bool act_closes(enum ald_disposition disposition)
+bool act_closes(enum ald_disposition disposition)
 {
     return disposition == ALD_DISP_APPLIED || disposition == ALD_DISP_DUPLICATE ||
            disposition == ALD_DISP_PROGRESS;
 }
 
-/* Decide on a letter's message as of now. The door's proof is what its letter recorded, whatever an
- * edited message claims; only a person who may can put his word in its place. */
-static bool act_again(struct tracker *self, struct act *act, struct msg_callback *message,
-                      const struct msg_reinject *reinject, const struct vault_letter *letter)
+bool act_again(struct tracker *self, struct act *act, struct msg_callback *message,
+               const struct msg_reinject *reinject, const struct vault_letter *letter)
 {
     if (ald_wire_decode(&MSG_CALLBACK, message, reinject->original) != ALD_OK)
         return false;
@@ -361,8 +343,10 @@ static bool act_again(struct tracker *self, struct act *act, struct msg_callback
         reinject->believe && reinject->by_person && letter->reason == ALD_REASON_UNAUTHENTICATED;
     if (vouched && strcmp(message->fault, ald_reason_name(letter->reason)) == 0)
         message->fault[0] = '\0';
-    *act = (struct act){
-        .message = message, .bytes = reinject->original, .reinjected = true, .vouched = vouched};
+    *act = (struct act){.message = message,
+                        .bytes = reinject->original,
+                        .reinjected = true,
+                        .manual = vouched || reinject->revision > 1};
     act_decide(self, act, vouched ? ALD_PROOF_AUTH : letter->proof, true);
     return true;
 }

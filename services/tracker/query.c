@@ -6,6 +6,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "proto/channels.h"
+#include "services/tracker/acts_judge.h"
 #include "services/tracker/calls.h"
 #include "services/tracker/commands.h"
 #include "services/tracker/feed.h"
@@ -199,7 +200,8 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
         command_withdraw(self->tracker, &ask.withdraw, &answer, &view);
     else if (query_asks_figures(bytes, &answer))
         figures = true;
-    else if (!providers_ask(self->tracker, bytes, &answer, &more))
+    else if (!act_judge_ask(self->tracker, bytes, &answer, &more) &&
+             !providers_ask(self->tracker, bytes, &answer, &more))
         return NULL;
     zmsg_t *msg = query_answer(who_p, &answer);
     if (figures)
@@ -329,7 +331,8 @@ static int query_read(zloop_t *loop, zsock_t *sock, void *arg)
 enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *err)
 {
     ald_sock_t *sock = NULL;
-    int64_t max_frame = 1 << 20; /* a submission and its frame */
+    /* A letter's message that is to be judged is as large as one that came. */
+    int64_t max_frame = (int64_t)tracker->settings->bus.max_item_bytes + (64 << 10);
     enum ald_rc rc =
         ald_sock_serve(tracker->settings, ALD_CHANNEL_QUERY, ZMQ_ROUTER, max_frame, &sock, err);
     if (rc != ALD_OK)

@@ -1,6 +1,7 @@
 /* Dead letters that still wait for the dlq, for those who list letters. */
 #include <string.h>
 
+#include "common/base/ident.h"
 #include "common/base/text.h"
 #include "services/tracker/reader_inside.h"
 
@@ -18,13 +19,34 @@ static void letters_view(const struct msg_letter *letter, struct msg_letter_view
     memcpy(out->provider, letter->provider, sizeof out->provider);
     memcpy(out->provider_id, letter->provider_id, sizeof out->provider_id);
     memcpy(out->proof, letter->proof, sizeof out->proof);
+    memcpy(out->consumer, letter->consumer, sizeof out->consumer);
+}
+
+static bool letters_hold(struct ald_span text, const char *q)
+{
+    return text.len > 0 && memmem(text.data, text.len, q, strlen(q)) != NULL;
+}
+
+/* As the dlq looks for a text in those that it has. */
+static bool letters_find(const char *q, const struct msg_letter *letter)
+{
+    char task[ALD_TASK_ID_TEXT];
+    ald_task_id_text(letter->task, task);
+    return q[0] == '\0' || letters_hold(ald_span_str(letter->cause), q) ||
+           letters_hold(ald_span_str(letter->provider_id), q) ||
+           (letter->task != 0 && letters_hold(ald_span_str(task), q)) ||
+           letters_hold(letter->original, q);
 }
 
 static bool letters_match(const struct msg_letters *ask, const struct msg_letter *letter)
 {
     return (ask->reason[0] == '\0' || strcmp(ask->reason, letter->reason) == 0) &&
            (ask->provider[0] == '\0' || strcmp(ask->provider, letter->provider) == 0) &&
-           (ask->task == 0 || ask->task == letter->task);
+           (ask->consumer[0] == '\0' || strcmp(ask->consumer, letter->consumer) == 0) &&
+           (ask->task == 0 || ask->task == letter->task) &&
+           (ask->since_ms == 0 || letter->made_at_ms >= ask->since_ms) &&
+           (ask->until_ms == 0 || letter->made_at_ms < ask->until_ms) &&
+           letters_find(ask->q, letter);
 }
 
 static bool letters_sound(const struct msg_letters *ask)
