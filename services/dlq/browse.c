@@ -1,14 +1,8 @@
 #include "services/dlq/browse.h"
 
-#include <string.h>
-
 #include "common/base/digest.h"
 #include "common/base/text.h"
-
-#define BROWSE_ROW                                                                                 \
-    "SELECT letter, reason, cause, provider, task, provider_id, proof, state, outcome, made,"      \
-    " closed, due, attempts, revision, pinned, by_person, who, believe, bytes, sending, closing,"  \
-    " stranger FROM letters "
+#include "services/dlq/browse_inside.h"
 
 static const char sql_find[] = BROWSE_ROW "WHERE letter = ?1";
 static const char sql_sending_number[] = BROWSE_ROW "WHERE sending > 0 AND sending = ?1";
@@ -31,22 +25,14 @@ static const char sql_sending_floor[] = "SELECT min(sending) FROM letters WHERE 
 static const char sql_closing_floor[] = "SELECT min(closing) FROM letters WHERE closing > 0";
 static const char sql_next_number[] = "SELECT value FROM facts WHERE name = 'next_number'";
 static const char sql_oldest[] = "SELECT made FROM letters WHERE live = 1 ORDER BY letter LIMIT 1";
-static const char sql_attempts[] =
-    "SELECT attempt, revision, at, who, outcome, detail FROM (SELECT * FROM attempts"
-    " WHERE letter = ?1 ORDER BY attempt DESC LIMIT ?2) AS newest ORDER BY attempt";
+static const char sql_history[] =
+    "SELECT attempt, revision, at, who, outcome, detail, replay FROM"
+    " (SELECT attempt, revision, at, who, outcome, detail, replay FROM attempts WHERE letter = ?1"
+    " UNION ALL SELECT 0, revision, at, who, '', '', '' FROM originals"
+    " WHERE letter = ?1 AND revision > 1 ORDER BY at DESC, attempt DESC LIMIT ?2) AS newest"
+    " ORDER BY at, attempt";
 
-/* Lists, by what narrows them most. ?1 the cursor, ?2 the limit, ?3 the value. */
-static const char sql_list_live[] =
-    BROWSE_ROW "WHERE live = 1 AND letter < ?1 ORDER BY letter DESC LIMIT ?2";
-static const char sql_list_state[] =
-    BROWSE_ROW "WHERE state = ?3 AND letter < ?1 ORDER BY letter DESC LIMIT ?2";
-static const char sql_list_task[] =
-    BROWSE_ROW "WHERE task > 0 AND task = ?3 AND letter < ?1 ORDER BY letter DESC LIMIT ?2";
-
-#define BROWSE_TEXT(field, column)                                                                 \
-    ald_text_cut((field), sizeof(field), ald_stmt_text(stmt, (column)))
-
-static void browse_row(ald_stmt_t *stmt, struct shelf_row *out)
+void browse_row(ald_stmt_t *stmt, struct shelf_row *out)
 {
     char word[ALD_WORD_MAX];
     *out = (struct shelf_row){0};
@@ -78,10 +64,13 @@ static void browse_row(ald_stmt_t *stmt, struct shelf_row *out)
     out->closing = (uint64_t)ald_stmt_i64(stmt, 20);
     out->letter.closing = out->closing != 0;
     out->stranger = ald_stmt_i64(stmt, 21) != 0;
+    BROWSE_TEXT(out->consumer, 22);
+    out->pile = ald_stmt_i64(stmt, 23);
+    BROWSE_TEXT(out->replay, 24);
     out->stored = out->letter.state;
 }
 
-static enum ald_rc browse_prepare(shelf_t *shelf, const char *sql, ald_stmt_t **out)
+enum ald_rc browse_prepare(shelf_t *shelf, const char *sql, ald_stmt_t **out)
 {
     return shelf_ready(shelf) ? ald_store_prepare(shelf_store(shelf), sql, out) : ALD_IO;
 }
@@ -252,76 +241,17 @@ enum ald_rc browse_oldest(shelf_t *shelf, int64_t *made_at_ms)
     return browse_number(shelf, sql_oldest, made_at_ms);
 }
 
-/* ---- lists ---- */
+/* ---- history ---- */
 
-static enum ald_rc browse_list_prepare(shelf_t *shelf, const struct msg_letters *ask,
-                                       ald_stmt_t **out)
-{
-    const char *sql = ask->state[0] != '\0' ? sql_list_state : sql_list_live;
-    if (ask->task != 0)
-        sql = sql_list_task;
-    enum ald_rc rc = browse_prepare(shelf, sql, out);
-    if (rc != ALD_OK)
-        return rc;
-    /* Above every ULID, which begins with a digit from 0 to 7. */
-    ald_stmt_bind_str(*out, 1, ask->cursor[0] != '\0' ? ask->cursor : "~");
-    ald_stmt_bind_i64(*out, 2, BROWSE_SCAN);
-    if (ask->task != 0)
-        ald_stmt_bind_i64(*out, 3, (int64_t)ask->task);
-    else if (ask->state[0] != '\0')
-        ald_stmt_bind_str(*out, 3, ask->state);
-    return ALD_OK;
-}
-
-static bool browse_matches(const struct msg_letters *ask, const struct shelf_row *row)
-{
-    if (ask->reason[0] != '\0' && strcmp(ask->reason, ald_reason_name(row->letter.reason)) != 0)
-        return false;
-    if (ask->provider[0] != '\0' && strcmp(ask->provider, row->provider) != 0)
-        return false;
-    if (ask->task != 0 && ask->task != row->task)
-        return false;
-    if (ask->state[0] != '\0')
-        return strcmp(ask->state, letter_state_name(row->letter.state)) == 0;
-    return !letter_closed(row->letter.state);
-}
-
-enum ald_rc browse_list(shelf_t *shelf, const struct msg_letters *ask, void *context,
-                        void (*seen)(void *context, const struct shelf_row *row), char *cursor)
-{
-    ald_stmt_t *stmt;
-    uint64_t limit = ask->limit > 0 && ask->limit < BROWSE_LIMIT ? ask->limit : BROWSE_LIMIT;
-    enum ald_rc rc = browse_list_prepare(shelf, ask, &stmt);
-    if (rc != ALD_OK)
-        return rc;
-    struct shelf_row row = {0};
-    uint64_t found = 0;
-    unsigned scanned = 0;
-    cursor[0] = '\0';
-    while (found < limit && (rc = ald_stmt_step(stmt)) == ALD_OK) {
-        browse_row(stmt, &row);
-        scanned++;
-        if (!browse_matches(ask, &row))
-            continue;
-        found++;
-        seen(context, &row);
-    }
-    ald_stmt_reset(stmt);
-    if (rc != ALD_OK && rc != ALD_NOTFOUND)
-        return rc;
-    if (found == limit || scanned == BROWSE_SCAN)
-        memcpy(cursor, row.id, sizeof row.id);
-    return ALD_OK;
-}
-
-enum ald_rc browse_attempts(shelf_t *shelf, const char *id, void *context,
-                            void (*seen)(void *context, const struct shelf_attempt *attempt))
+enum ald_rc browse_history(shelf_t *shelf, const char *id, void *context,
+                           void (*seen)(void *context, const struct shelf_attempt *attempt))
 {
     ald_stmt_t *stmt;
     char by[ALD_WORD_MAX];
     char outcome[ALD_WORD_MAX];
     char detail[ALD_TEXT_MAX];
-    enum ald_rc rc = browse_prepare(shelf, sql_attempts, &stmt);
+    char replay[ALD_ULID_MAX];
+    enum ald_rc rc = browse_prepare(shelf, sql_history, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_str(stmt, 1, id);
@@ -332,10 +262,12 @@ enum ald_rc browse_attempts(shelf_t *shelf, const char *id, void *context,
                                         .at_ms = ald_stmt_i64(stmt, 2),
                                         .by = by,
                                         .outcome = outcome,
-                                        .detail = detail};
+                                        .detail = detail,
+                                        .replay = replay};
         BROWSE_TEXT(by, 3);
         BROWSE_TEXT(outcome, 4);
         BROWSE_TEXT(detail, 5);
+        BROWSE_TEXT(replay, 6);
         seen(context, &attempt);
     }
     ald_stmt_reset(stmt);

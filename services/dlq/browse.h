@@ -1,15 +1,23 @@
 /* browse.h - reading the shelf: one letter, lists for people, and the work that is due.
  *
- * Every read is bounded: by its limit, and lists besides by BROWSE_SCAN rows looked at. Nothing
- * here writes. Functions return what they found; ALD_IO when the shelf is not ready or fails.
- * Threads: the shelf's.
+ * Every read is bounded: by its limit, and lists besides by BROWSE_SCAN rows looked at, or, where a
+ * text is looked for in messages, by BROWSE_FIND rows and BROWSE_FIND_BYTES of messages, so that
+ * the loop's other work has its turn between two pages. Nothing here writes. Functions return what
+ * they found; ALD_IO when the shelf is not ready or fails. Threads: the shelf's.
  */
 #ifndef ALD_DLQ_BROWSE_H
 #define ALD_DLQ_BROWSE_H
 
 #include "services/dlq/shelf.h"
 
-enum { BROWSE_LIMIT = 1000, BROWSE_SCAN = 5000, BROWSE_IDS = 100 };
+enum {
+    BROWSE_LIMIT = 1000,
+    BROWSE_SCAN = 5000,
+    BROWSE_FIND = 1000,
+    BROWSE_FIND_BYTES = 8 << 20,
+    BROWSE_STEP = 1000, /* rows of one step of a walk */
+    BROWSE_IDS = 100
+};
 
 /* Ids of letters that a sweep found, in the order in which they are to be worked on. */
 struct browse_ids {
@@ -56,10 +64,24 @@ ALD_NODISCARD enum ald_rc browse_list(shelf_t *shelf, const struct msg_letters *
                                       void (*seen)(void *context, const struct shelf_row *row),
                                       char *cursor);
 
-/* The newest BROWSE_LIMIT attempts of a letter, oldest of them first. The strings in it are
- * borrowed for the call. */
-ALD_NODISCARD enum ald_rc browse_attempts(shelf_t *shelf, const char *id, void *context,
-                                          void (*seen)(void *context,
-                                                       const struct shelf_attempt *attempt));
+/* The walk of a bulk replay: live letters from the oldest on. */
+struct browse_walk {
+    const struct msg_letters *filter; /* borrowed */
+    const char *bound;                /* the last letter to look at; borrowed */
+    char cursor[ALD_ULID_MAX];        /* in: begin after this one; out: the last one looked at */
+    size_t count;                     /* letters that match */
+    uint64_t scanned;                 /* letters looked at */
+    bool end;                         /* there are no more up to bound */
+};
+
+/* One step of it: at most `most` letters that match, into rows. */
+ALD_NODISCARD enum ald_rc browse_walk(shelf_t *shelf, struct browse_walk *walk,
+                                      struct shelf_row *rows, size_t most);
+
+/* The newest BROWSE_LIMIT attempts and edits of a letter, oldest of them first. The strings in it
+ * are borrowed for the call. */
+ALD_NODISCARD enum ald_rc browse_history(shelf_t *shelf, const char *id, void *context,
+                                         void (*seen)(void *context,
+                                                      const struct shelf_attempt *attempt));
 
 #endif

@@ -1,12 +1,14 @@
 #include "services/dlq/desk.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/net/sock.h"
 #include "services/dlq/answers.h"
+#include "services/dlq/browse.h"
 #include "services/dlq/intake.h"
 #include "services/dlq/meters.h"
 
@@ -183,7 +185,9 @@ static void desk_question(desk_t *self, zframe_t **who_p, struct ald_span head, 
     (void)rest;
     if (desk_refused_by_hold(self, who_p, head))
         return;
-    struct answers ask = {.shelf = self->options.shelf, .now_ms = ald_clock_now().wall_ms};
+    struct answers ask = {.shelf = self->options.shelf,
+                          .now_ms = ald_clock_now().wall_ms,
+                          .replay_note = runner_note(self->options.runner)};
     zmsg_t *msg = answers_of(&ask, head);
     if (msg == NULL) {
         meters_garbage();
@@ -192,14 +196,68 @@ static void desk_question(desk_t *self, zframe_t **who_p, struct ald_span head, 
     desk_send(self, who_p, &msg);
     if (ask.work)
         self->options.on_work(self->options.context);
+    if (ask.replays)
+        runner_wake(self->options.runner);
 }
 
-/* Who waits for a copy. */
+/* Who waits for a copy, or for the tracker's word on a letter. */
 struct desk_waiter {
     desk_t *desk;
     zframe_t *who;
     uint64_t req;
+    char letter[ALD_ULID_MAX];
 };
+
+static zmsg_t *desk_judgement(struct desk_waiter *waiter, enum ald_rc rc,
+                              const struct msg_judged *judged)
+{
+    struct shelf_row row;
+    if (rc == ALD_TIMEOUT || rc == ALD_AGAIN || rc == ALD_FULL)
+        return answers_plain(waiter->req, ALD_AGAIN,
+                             "The tracker does not answer, so nobody can say; nothing was done.");
+    if (rc == ALD_CORRUPT || rc == ALD_NOTFOUND)
+        return answers_plain(waiter->req, ALD_INVALID, "The stored message is damaged.");
+    if (rc == ALD_OK)
+        rc = browse_find(waiter->desk->options.shelf, waiter->letter, &row);
+    if (rc != ALD_OK)
+        return answers_rc(waiter->req, rc);
+    zmsg_t *msg = zmsg_new();
+    answers_view(msg, &row, ald_span_of(NULL, 0), 0);
+    ald_frame_put(msg, &MSG_JUDGED, judged);
+    return answers_head(msg, waiter->req, "ok", "", "");
+}
+
+static void desk_judged(void *context, enum ald_rc rc, const struct msg_judged *judged)
+{
+    struct desk_waiter *waiter = context;
+    zmsg_t *msg = desk_judgement(waiter, rc, judged);
+    desk_send(waiter->desk, &waiter->who, &msg);
+    zframe_destroy(&waiter->who);
+    free(waiter);
+}
+
+static void desk_judge(desk_t *self, zframe_t **who_p, struct ald_span head, zmsg_t *rest)
+{
+    (void)rest;
+    struct msg_letter_ref ask;
+    struct shelf_row row;
+    if (ald_wire_decode(&MSG_LETTER_JUDGE, &ask, head) != ALD_OK) {
+        meters_garbage();
+        return;
+    }
+    enum ald_rc rc = browse_find(self->options.shelf, ask.letter, &row);
+    if (rc != ALD_OK) {
+        zmsg_t *msg = answers_rc(ask.req, rc);
+        desk_send(self, who_p, &msg);
+        return;
+    }
+    struct desk_waiter *waiter = zmalloc(sizeof *waiter);
+    *waiter = (struct desk_waiter){.desk = self, .who = *who_p, .req = ask.req};
+    memcpy(waiter->letter, row.id, sizeof waiter->letter);
+    *who_p = NULL;
+    if (judger_ask(self->options.judger, &row, ask.believe, desk_judged, waiter) != ALD_OK)
+        desk_judged(waiter, ALD_FULL, NULL);
+}
 
 static void desk_copied(void *context, enum ald_rc rc, const struct ald_err *err)
 {
@@ -261,6 +319,15 @@ static const struct {
     {&MSG_LETTER_SHOW, desk_question},
     {&MSG_LETTER_REPLAY, desk_question},
     {&MSG_LETTER_DROP, desk_question},
+    {&MSG_LETTER_EDIT, desk_question},
+    {&MSG_LETTER_JUDGE, desk_judge},
+    {&MSG_LETTER_GROUPS, desk_question},
+    {&MSG_REPLAY_START, desk_question},
+    {&MSG_REPLAY_SHOW, desk_question},
+    {&MSG_REPLAY_LIST, desk_question},
+    {&MSG_REPLAY_PAUSE, desk_question},
+    {&MSG_REPLAY_RESUME, desk_question},
+    {&MSG_REPLAY_CANCEL, desk_question},
     {&MSG_STATUS, desk_question},
     {&MSG_BACKUP, desk_backup},
 };

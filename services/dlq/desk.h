@@ -12,6 +12,8 @@
 #include <czmq.h>
 
 #include "services/dlq/copy.h"
+#include "services/dlq/judger.h"
+#include "services/dlq/runner.h"
 #include "services/dlq/shelf.h"
 
 typedef struct desk desk_t;
@@ -19,6 +21,8 @@ typedef struct desk desk_t;
 struct desk_options {
     shelf_t *shelf;
     copy_t *copy;
+    judger_t *judger; /* destroyed before the desk, which its last answers go through */
+    runner_t *runner;
     const struct letter_plan *plan;
     const char *endpoint;
     uint64_t max_item_bytes;

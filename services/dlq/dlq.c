@@ -62,6 +62,7 @@ static int dlq_tick(zloop_t *loop, int timer, void *arg)
     if (!copy_holds(self->copy)) /* what is dropped is told to the tracker, too */
         dlq_upkeep(self, now);
     reinject_sweep(self->reinject);
+    runner_wake(self->runner);
     return 0;
 }
 
@@ -109,6 +110,28 @@ static enum ald_rc dlq_open(struct dlq *self, const struct ald_settings *setting
     return rc;
 }
 
+static enum ald_rc dlq_open_runner(struct dlq *self, const struct ald_settings *settings,
+                                   struct ald_err *err)
+{
+    char endpoint[ALD_ENDPOINT_MAX];
+    zloop_t *loop = ald_service_loop(self->service);
+    enum ald_rc rc = ald_sock_endpoint(settings, ALD_CHANNEL_QUERY, endpoint, sizeof endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    struct judger_options judger = {
+        .shelf = self->shelf, .endpoint = endpoint, .heartbeat_ms = settings->bus.heartbeat_ms};
+    rc = judger_new(loop, &judger, &self->judger, err);
+    if (rc != ALD_OK)
+        return rc;
+    struct runner_options runner = {.shelf = self->shelf,
+                                    .copy = self->copy,
+                                    .judger = self->judger,
+                                    .context = self,
+                                    .on_work = dlq_work};
+    self->runner = runner_new(loop, &runner);
+    return ALD_OK;
+}
+
 static enum ald_rc dlq_open_desk(struct dlq *self, const struct ald_settings *settings,
                                  struct ald_err *err)
 {
@@ -119,6 +142,8 @@ static enum ald_rc dlq_open_desk(struct dlq *self, const struct ald_settings *se
         return rc;
     struct desk_options options = {.shelf = self->shelf,
                                    .copy = self->copy,
+                                   .judger = self->judger,
+                                   .runner = self->runner,
                                    .plan = &self->plan,
                                    .endpoint = endpoint,
                                    .max_item_bytes = settings->bus.max_item_bytes,
@@ -154,6 +179,8 @@ enum ald_rc dlq_start(void *arg, ald_service_t *service, struct ald_err *err)
     dlq_configure(self, settings);
     enum ald_rc rc = dlq_open(self, settings, err);
     if (rc == ALD_OK)
+        rc = dlq_open_runner(self, settings, err);
+    if (rc == ALD_OK)
         rc = dlq_open_desk(self, settings, err);
     if (rc == ALD_OK)
         rc = dlq_open_reinject(self, err);
@@ -171,6 +198,7 @@ void dlq_drain(void *arg)
 {
     struct dlq *self = arg;
     desk_drain(self->desk);
+    runner_drain(self->runner);
     reinject_drain(self->reinject);
 }
 
@@ -187,6 +215,8 @@ int dlq_stop(void *arg)
     if (self->timer > 0)
         (void)zloop_timer_end(ald_service_loop(self->service), self->timer);
     reinject_destroy(&self->reinject);
+    judger_destroy(&self->judger);
+    runner_destroy(&self->runner);
     copy_destroy(&self->copy);
     desk_destroy(&self->desk);
     shelf_destroy(&self->shelf);

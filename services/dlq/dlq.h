@@ -10,7 +10,9 @@
 #include "common/net/service.h"
 #include "services/dlq/copy.h"
 #include "services/dlq/desk.h"
+#include "services/dlq/judger.h"
 #include "services/dlq/reinject.h"
+#include "services/dlq/runner.h"
 #include "services/dlq/upkeep.h"
 
 struct dlq {
@@ -19,6 +21,8 @@ struct dlq {
     struct upkeep upkeep;
     shelf_t *shelf;
     copy_t *copy;
+    judger_t *judger;
+    runner_t *runner;
     desk_t *desk;
     reinject_t *reinject;
     int timer;         /* 0 = none yet */

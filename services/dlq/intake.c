@@ -50,6 +50,7 @@ static void intake_row(const struct intake *self, const struct msg_letter *lette
     memcpy(row->cause, letter->cause, sizeof row->cause);
     memcpy(row->provider, letter->provider, sizeof row->provider);
     memcpy(row->provider_id, letter->provider_id, sizeof row->provider_id);
+    memcpy(row->consumer, letter->consumer, sizeof row->consumer);
     enum ald_proof proof;
     if (!ald_proof_find(letter->proof, &proof))
         proof = ALD_PROOF_NONE;

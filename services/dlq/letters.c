@@ -8,10 +8,10 @@
 
 static const struct letter_rule letter_rules[ALD_REASON_COUNT] = {
     [ALD_REASON_NONE] = {.refused = "The letter's reason is not known."},
-    [ALD_REASON_MALFORMED] = {.replay = true},
-    [ALD_REASON_UNAUTHENTICATED] = {.replay = true, .believe = true},
-    [ALD_REASON_UNKNOWN_TASK] = {.scheduled = true, .replay = true},
-    [ALD_REASON_UNMAPPED_STATUS] = {.scheduled = true, .replay = true},
+    [ALD_REASON_MALFORMED] = {.replay = true, .edit = true},
+    [ALD_REASON_UNAUTHENTICATED] = {.replay = true, .believe = true, .edit = true},
+    [ALD_REASON_UNKNOWN_TASK] = {.scheduled = true, .replay = true, .edit = true},
+    [ALD_REASON_UNMAPPED_STATUS] = {.scheduled = true, .replay = true, .edit = true},
     [ALD_REASON_CONFLICT] = {.refused = "The task keeps its first result, so this answer would "
                                         "conflict again: read it, then drop the letter."},
     [ALD_REASON_SUBMIT_FAILED] = {.refused = REFUSED_BUYS},
@@ -153,6 +153,27 @@ enum letter_verdict letter_replay(struct letter *self, bool believe, int64_t now
     return LETTER_YES;
 }
 
+enum letter_verdict letter_edit(struct letter *self, uint64_t seen)
+{
+    if (letter_closed(self->state))
+        return LETTER_CLOSED;
+    if (self->empty)
+        return LETTER_EMPTY;
+    if (!letter_rule_of(self->reason)->edit)
+        return LETTER_NO_EDIT;
+    if (seen != self->revision)
+        return LETTER_STALE;
+    if (self->revision >= LETTER_REVISIONS_MAX)
+        return LETTER_REVISED;
+    self->revision++;
+    return LETTER_YES;
+}
+
+bool letter_asked(const struct letter *self)
+{
+    return self->by_person && !letter_closed(self->state);
+}
+
 enum letter_verdict letter_drop(struct letter *self, int64_t now_ms)
 {
     if (letter_closed(self->state))
@@ -193,6 +214,14 @@ const char *letter_why(enum letter_verdict verdict, enum ald_reason reason)
                "\"believe\": true).";
     case LETTER_EMPTY:
         return "The letter holds no message to judge.";
+    case LETTER_NO_EDIT:
+        return "Only a callback that is to be judged again can be edited; this letter's message is "
+               "replayed as it is, or not at all.";
+    case LETTER_STALE:
+        return "The message was edited by somebody else in between: look at the newest revision, "
+               "then edit that.";
+    case LETTER_REVISED:
+        return "The message was edited 100 times, which is the most: replay it or drop the letter.";
     case LETTER_VERDICTS:
         break;
     }
@@ -205,6 +234,24 @@ int64_t letter_plan_longest_ms(const struct letter_plan *plan)
     const struct ald_backoff *backoff = &plan->backoff;
     int64_t wait_ms = backoff->max_ms > backoff->first_ms ? backoff->max_ms : backoff->first_ms;
     return wait_ms + wait_ms / 100 * (int64_t)backoff->jitter_percent + 1000;
+}
+
+const char *letter_verdict_name(enum letter_verdict verdict)
+{
+    static const char *const names[LETTER_VERDICTS] = {
+        [LETTER_YES] = "",
+        [LETTER_CLOSED] = "closed",
+        [LETTER_UNDER_WAY] = "under_way",
+        [LETTER_NOT_ALLOWED] = "not_allowed",
+        [LETTER_UNVOUCHED] = "unvouched",
+        [LETTER_NOT_FORGED] = "not_forged",
+        [LETTER_EMPTY] = "empty",
+        [LETTER_NO_EDIT] = "no_edit",
+        [LETTER_STALE] = "stale",
+        [LETTER_REVISED] = "revised",
+    };
+    ALD_ASSERT(verdict < LETTER_VERDICTS);
+    return names[verdict];
 }
 
 const char *letter_state_name(enum letter_state state)

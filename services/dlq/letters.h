@@ -24,6 +24,7 @@ struct letter_rule {
     bool scheduled;      /* re-injected without being asked */
     bool replay;         /* a person may have it judged again */
     bool believe;        /* only by vouching for it */
+    bool edit;           /* a person may put another message in its place */
     const char *refused; /* one sentence, when replay is false */
 };
 
@@ -57,8 +58,13 @@ enum letter_verdict {
     LETTER_UNVOUCHED,   /* needs believe */
     LETTER_NOT_FORGED,  /* believe was said of a reason that does not take it */
     LETTER_EMPTY,       /* has no original */
+    LETTER_NO_EDIT,     /* its message is not one that can be edited */
+    LETTER_STALE,       /* another revision came in between */
+    LETTER_REVISED,     /* there are as many revisions as may be */
     LETTER_VERDICTS
 };
+
+enum { LETTER_REVISIONS_MAX = 100 };
 
 const struct letter_rule *letter_rule_of(enum ald_reason reason);
 
@@ -83,6 +89,13 @@ bool letter_answer(struct letter *self, const struct letter_plan *plan,
 /* A person wants the letter judged again, however often: plans an attempt for now. */
 ALD_NODISCARD enum letter_verdict letter_replay(struct letter *self, bool believe, int64_t now_ms);
 
+/* A person puts another message in the place of revision `seen`. The next attempt judges the new
+ * one; an attempt under way keeps the one that it pinned, and nothing is tried by this alone. */
+ALD_NODISCARD enum letter_verdict letter_edit(struct letter *self, uint64_t seen);
+
+/* Has a person asked for an attempt that is not answered yet? */
+bool letter_asked(const struct letter *self);
+
 /* Close the letter without effect; the tracker must be told. */
 ALD_NODISCARD enum letter_verdict letter_drop(struct letter *self, int64_t now_ms);
 
@@ -99,6 +112,9 @@ static inline bool letter_closed(enum letter_state state)
 
 /* The longest that an attempt can lie ahead: guards due times against a clock that was set back. */
 int64_t letter_plan_longest_ms(const struct letter_plan *plan);
+
+/* A word for the verdict, for counts: "" for YES. */
+const char *letter_verdict_name(enum letter_verdict verdict);
 
 const char *letter_state_name(enum letter_state state);
 ALD_NODISCARD bool letter_state_find(const char *word, enum letter_state *out);

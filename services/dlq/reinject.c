@@ -252,7 +252,8 @@ static enum ald_rc reinject_begin_one(reinject_t *self, const char *id, int64_t 
                                     .at_ms = now_ms,
                                     .by = row.letter.by_person ? row.by : "schedule",
                                     .outcome = "",
-                                    .detail = ""};
+                                    .detail = "",
+                                    .replay = row.replay};
     rc = shelf_attempt_begin(self->shelf, id, &attempt);
     return rc == ALD_OK ? shelf_update(self->shelf, &row) : rc;
 }

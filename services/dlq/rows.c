@@ -2,19 +2,22 @@
 
 #include "common/base/digest.h"
 #include "common/base/text.h"
+#include "services/dlq/piles.h"
+#include "services/dlq/replays.h"
 #include "services/dlq/shelf_inside.h"
 
 static const char sql_insert[] =
     "INSERT INTO letters(letter, sender, num, reason, cause, provider, task, provider_id, proof,"
     " state, live, outcome, made, closed, due, attempts, revision, pinned, by_person, who, believe,"
-    " bytes, sending, closing, stranger) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, '',"
-    " ?11, 0, ?12, 0, ?13, 0, 0, '', 0, ?14, 0, 0, ?15) ON CONFLICT(letter) DO NOTHING";
-static const char sql_original[] =
-    "INSERT INTO originals(letter, revision, bytes, sum) VALUES(?1, ?2, ?3, ?4)";
+    " bytes, sending, closing, stranger, consumer) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+    " 1, '', ?11, 0, ?12, 0, ?13, 0, 0, '', 0, ?14, 0, 0, ?15, ?16) ON CONFLICT(letter) DO NOTHING";
+static const char sql_pile[] = "UPDATE letters SET pile = ?2 WHERE letter = ?1";
+static const char sql_original[] = "INSERT INTO originals(letter, revision, bytes, sum, at, who)"
+                                   " VALUES(?1, ?2, ?3, ?4, ?5, ?6)";
 static const char sql_update[] =
     "UPDATE letters SET state = ?2, live = ?3, outcome = ?4, closed = ?5, due = ?6, attempts = ?7,"
-    " pinned = ?8, by_person = ?9, who = ?10, believe = ?11, sending = ?12, closing = ?13"
-    " WHERE letter = ?1";
+    " pinned = ?8, by_person = ?9, who = ?10, believe = ?11, sending = ?12, closing = ?13,"
+    " revision = ?14, pile = ?15, replay = ?16 WHERE letter = ?1";
 static const char sql_strangers[] =
     "INSERT INTO strangers(provider, count, bytes) VALUES(?1, ?2, ?3)"
     " ON CONFLICT(provider) DO UPDATE SET count = strangers.count + ?2,"
@@ -22,7 +25,8 @@ static const char sql_strangers[] =
 static const char sql_floor[] = "INSERT INTO senders(sender, floor) VALUES(?1, ?2)"
                                 " ON CONFLICT(sender) DO UPDATE SET floor = ?2 WHERE floor < ?2";
 static const char sql_attempt[] = "INSERT INTO attempts(letter, attempt, revision, at, who,"
-                                  " outcome, detail) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+                                  " outcome, detail, replay)"
+                                  " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 static const char sql_attempt_end[] =
     "UPDATE attempts SET outcome = ?3, detail = ?4 WHERE letter = ?1 AND attempt = ?2";
 static const char sql_purgeable[] =
@@ -71,15 +75,31 @@ static enum ald_rc shelf_insert_row(shelf_t *self, const struct shelf_row *row, 
     ald_stmt_bind_i64(stmt, 13, (int64_t)row->letter.revision);
     ald_stmt_bind_i64(stmt, 14, (int64_t)row->bytes);
     ald_stmt_bind_i64(stmt, 15, row->stranger);
+    ald_stmt_bind_str(stmt, 16, row->consumer);
     rc = ald_stmt_run(stmt);
     return rc == ALD_OK && ald_store_changes(self->store) == 0 ? ALD_EXISTS : rc;
 }
 
+static enum ald_rc shelf_insert_pile(shelf_t *self, const struct shelf_row *row)
+{
+    ald_stmt_t *stmt;
+    int64_t pile = 0;
+    enum ald_rc rc = piles_join(self, row, &pile);
+    if (rc == ALD_OK)
+        rc = ald_store_prepare(self->store, sql_pile, &stmt);
+    if (rc != ALD_OK)
+        return rc;
+    ald_stmt_bind_str(stmt, 1, row->id);
+    ald_stmt_bind_i64(stmt, 2, pile);
+    return ald_stmt_run(stmt);
+}
+
 static enum ald_rc shelf_insert_original(shelf_t *self, const char *id, uint64_t revision,
-                                         struct ald_span original)
+                                         const struct shelf_edit *edit)
 {
     ald_stmt_t *stmt;
     uint8_t sum[32];
+    struct ald_span original = edit->original;
     if (original.len == 0)
         return ALD_OK;
     enum ald_rc rc = ald_store_prepare(self->store, sql_original, &stmt);
@@ -90,6 +110,8 @@ static enum ald_rc shelf_insert_original(shelf_t *self, const char *id, uint64_t
     ald_stmt_bind_i64(stmt, 2, (int64_t)revision);
     ald_stmt_bind_blob(stmt, 3, original);
     ald_stmt_bind_blob(stmt, 4, ald_span_of(sum, sizeof sum));
+    ald_stmt_bind_i64(stmt, 5, edit->at_ms);
+    ald_stmt_bind_str(stmt, 6, edit->by);
     return ald_stmt_run(stmt);
 }
 
@@ -98,7 +120,11 @@ enum ald_rc shelf_insert(shelf_t *self, const struct shelf_row *row, const char 
 {
     enum ald_rc rc = shelf_insert_row(self, row, sender, num);
     if (rc == ALD_OK)
-        rc = shelf_insert_original(self, row->id, row->letter.revision, original);
+        rc = shelf_insert_original(
+            self, row->id, row->letter.revision,
+            &(struct shelf_edit){.original = original, .at_ms = row->made_at_ms, .by = ""});
+    if (rc == ALD_OK)
+        rc = shelf_insert_pile(self, row);
     if (rc == ALD_OK)
         rc = shelf_stranger(self, row, 1);
     if (rc == ALD_OK)
@@ -106,10 +132,27 @@ enum ald_rc shelf_insert(shelf_t *self, const struct shelf_row *row, const char 
     return rc;
 }
 
+/* What a row's new state means for what is counted beside it. */
+static enum ald_rc shelf_account(shelf_t *self, const struct shelf_row *row, bool waits)
+{
+    const struct letter *letter = &row->letter;
+    enum ald_rc rc = ALD_OK;
+    if (row->replay[0] != '\0' && !waits)
+        rc = replays_answered(self, row->replay, letter->reason, row->outcome);
+    if (rc == ALD_OK && letter_closed(letter->state))
+        rc = piles_leave(self, row->pile);
+    if (rc == ALD_OK && letter_closed(letter->state) && !letter_closed(row->stored))
+        rc = shelf_stranger(self, row, -1);
+    if (rc == ALD_OK)
+        tally_move(&self->now.tally, row->id, letter->reason, row->stored, letter->state);
+    return rc;
+}
+
 enum ald_rc shelf_update(shelf_t *self, const struct shelf_row *row)
 {
     ald_stmt_t *stmt;
     const struct letter *letter = &row->letter;
+    bool waits = letter_asked(letter);
     enum ald_rc rc = ald_store_prepare(self->store, sql_update, &stmt);
     if (rc != ALD_OK)
         return rc;
@@ -126,12 +169,17 @@ enum ald_rc shelf_update(shelf_t *self, const struct shelf_row *row)
     ald_stmt_bind_i64(stmt, 11, letter->believe);
     ald_stmt_bind_i64(stmt, 12, (int64_t)row->sending);
     ald_stmt_bind_i64(stmt, 13, (int64_t)row->closing);
+    ald_stmt_bind_i64(stmt, 14, (int64_t)letter->revision);
+    ald_stmt_bind_i64(stmt, 15, letter_closed(letter->state) ? 0 : row->pile);
+    ald_stmt_bind_str(stmt, 16, waits ? row->replay : "");
     rc = ald_stmt_run(stmt);
-    if (rc == ALD_OK && letter_closed(letter->state) && !letter_closed(row->stored))
-        rc = shelf_stranger(self, row, -1);
-    if (rc == ALD_OK)
-        tally_move(&self->now.tally, row->id, letter->reason, row->stored, letter->state);
-    return rc;
+    return rc == ALD_OK ? shelf_account(self, row, waits) : rc;
+}
+
+enum ald_rc shelf_edit(shelf_t *self, const struct shelf_row *row, const struct shelf_edit *edit)
+{
+    enum ald_rc rc = shelf_insert_original(self, row->id, row->letter.revision, edit);
+    return rc == ALD_OK ? shelf_update(self, row) : rc;
 }
 
 enum ald_rc shelf_floor_note(shelf_t *self, const char *sender, uint64_t floor)
@@ -165,6 +213,7 @@ enum ald_rc shelf_attempt_begin(shelf_t *self, const char *id, const struct shel
     ald_stmt_bind_str(stmt, 5, attempt->by);
     ald_stmt_bind_str(stmt, 6, attempt->outcome);
     ald_stmt_bind_str(stmt, 7, attempt->detail);
+    ald_stmt_bind_str(stmt, 8, attempt->replay ? attempt->replay : "");
     return ald_stmt_run(stmt);
 }
 

@@ -37,6 +37,39 @@ static const char schema_1[] =
     "CREATE TABLE facts(name TEXT NOT NULL PRIMARY KEY, value BIGINT NOT NULL);"
     "CREATE TABLE names(name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL);";
 
+/* letters.pile, piles  live letters by reason, cause and provider; pile 0 = closed.
+ * letters.replay       the bulk replay that asked for the attempt that is planned or under way.
+ * originals.at, who    of revisions above 1: who edited it.
+ * replays              bulk replays, ended ones too; bound and cursor are letters.
+ * replay_counts        what came of their letters.
+ *
+ * A program of version 1 may still write the file. It leaves `pile` and `replay` as they are, which
+ * shelf_open puts right. */
+static const char schema_2[] =
+    "ALTER TABLE letters ADD COLUMN consumer TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE letters ADD COLUMN pile BIGINT NOT NULL DEFAULT 0;"
+    "ALTER TABLE letters ADD COLUMN replay TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE originals ADD COLUMN at BIGINT NOT NULL DEFAULT 0;"
+    "ALTER TABLE originals ADD COLUMN who TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE attempts ADD COLUMN replay TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX letters_pile ON letters(pile, letter) WHERE pile > 0;"
+    "CREATE INDEX letters_replay ON letters(replay) WHERE replay <> '';"
+    "CREATE TABLE piles(pile BIGINT NOT NULL PRIMARY KEY, reason TEXT NOT NULL,"
+    " cause TEXT NOT NULL, provider TEXT NOT NULL, count BIGINT NOT NULL,"
+    " UNIQUE(reason, cause, provider));"
+    "CREATE TABLE replays(replay TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL,"
+    " live BIGINT NOT NULL, reason TEXT NOT NULL, provider TEXT NOT NULL,"
+    " letter_state TEXT NOT NULL, task BIGINT NOT NULL, since BIGINT NOT NULL,"
+    " until BIGINT NOT NULL, q TEXT NOT NULL, consumer TEXT NOT NULL, rate BIGINT NOT NULL,"
+    " believe BIGINT NOT NULL, dry_run BIGINT NOT NULL, who TEXT NOT NULL, made BIGINT NOT NULL,"
+    " begun BIGINT NOT NULL, ended BIGINT NOT NULL, bound TEXT NOT NULL, cursor TEXT NOT NULL,"
+    " total BIGINT NOT NULL, scanned BIGINT NOT NULL, seen BIGINT NOT NULL,"
+    " replayed BIGINT NOT NULL, answered BIGINT NOT NULL, skipped BIGINT NOT NULL);"
+    "CREATE INDEX replays_live ON replays(live, replay);"
+    "CREATE TABLE replay_counts(replay TEXT NOT NULL, result TEXT NOT NULL, reason TEXT NOT NULL,"
+    " why TEXT NOT NULL, count BIGINT NOT NULL, PRIMARY KEY(replay, result, reason, why));";
+
 const struct ald_store_step schema_steps[SCHEMA_STEPS] = {
     {.version = 1, .min_reader = 1, .sql = schema_1},
+    {.version = 2, .min_reader = 1, .sql = schema_2},
 };

@@ -4,7 +4,7 @@
 
 #include "common/store/store.h"
 
-enum { SCHEMA_STEPS = 1, SCHEMA_APPLICATION = 0x414c444c };
+enum { SCHEMA_STEPS = 2, SCHEMA_APPLICATION = 0x414c444c };
 
 extern const struct ald_store_step schema_steps[SCHEMA_STEPS];
 

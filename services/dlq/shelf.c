@@ -9,6 +9,8 @@
 #include "common/base/ident.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "services/dlq/piles.h"
+#include "services/dlq/replays.h"
 #include "services/dlq/schema.h"
 #include "services/dlq/shelf_inside.h"
 
@@ -175,6 +177,24 @@ static enum ald_rc shelf_load(shelf_t *self)
     return rc;
 }
 
+/* Put right what an older program has left. A full disk lets the letters be taken all the same. */
+static enum ald_rc shelf_mend(shelf_t *self)
+{
+    enum ald_rc rc = shelf_begin(self);
+    if (rc != ALD_OK)
+        return rc;
+    rc = piles_mend(self);
+    if (rc == ALD_OK)
+        rc = replays_mend(self);
+    if (rc == ALD_OK)
+        return shelf_commit(self);
+    shelf_rollback(self);
+    if (rc == ALD_FULL)
+        ald_log(ALD_WARN, "letters.unmended",
+                "text=\"the disk is full: groups of letters may be counted wrong\"");
+    return rc == ALD_FULL ? ALD_OK : rc;
+}
+
 enum ald_rc shelf_open(shelf_t *self, struct ald_err *err)
 {
     shelf_close(self);
@@ -189,7 +209,7 @@ enum ald_rc shelf_open(shelf_t *self, struct ald_err *err)
     char mark[ALD_STORE_PATH_MAX + sizeof ".mark"];
     (void)snprintf(mark, sizeof mark, "%s.mark", self->path);
     rc = ald_mark_open(mark, &self->mark, err);
-    if (rc == ALD_OK && (rc = shelf_load(self)) != ALD_OK)
+    if (rc == ALD_OK && ((rc = shelf_load(self)) != ALD_OK || (rc = shelf_mend(self)) != ALD_OK))
         (void)ald_err_set(err, rc, "%s: cannot read it: %s", self->path,
                           ald_store_message(self->store));
     if (rc != ALD_OK) {

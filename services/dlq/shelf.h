@@ -30,7 +30,10 @@ struct shelf_row {
     char provider_id[ALD_PROVIDER_ID_MAX];
     char proof[ALD_WORD_MAX];
     char outcome[ALD_WORD_MAX]; /* of the last attempt or of the closing */
-    char by[ALD_WORD_MAX];      /* who asked for the planned or running attempt */
+    char by[ALD_WORD_MAX];      /* who asked for the planned or running attempt, or closed it */
+    char consumer[ALD_CONSUMER_MAX];
+    char replay[ALD_ULID_MAX]; /* the bulk replay that asked; it counts what comes of it */
+    int64_t pile;              /* piles.h; 0 = closed */
     int64_t made_at_ms;
     bool stranger;            /* counts in its provider's quota */
     uint64_t bytes;           /* of the original */
@@ -39,14 +42,22 @@ struct shelf_row {
     enum letter_state stored; /* state on disk; set by reading, the shelf's own */
 };
 
-/* An attempt as it is begun, or its end. */
+/* An attempt as it is begun, or its end; read back, a line of the history. */
 struct shelf_attempt {
-    uint64_t attempt;
+    uint64_t attempt; /* 0: no attempt, an edit */
     uint64_t revision;
     int64_t at_ms;
     const char *by;
     const char *outcome;
     const char *detail;
+    const char *replay; /* "" = no bulk replay asked for it */
+};
+
+/* Another message in the place of a letter's, under row's revision. */
+struct shelf_edit {
+    struct ald_span original;
+    int64_t at_ms;
+    const char *by;
 };
 
 shelf_t *shelf_new(const char *path);
@@ -76,8 +87,12 @@ void shelf_rollback(shelf_t *self);
 /* Keep a new letter. ALD_EXISTS: known, also when closed; nothing changed. */
 ALD_NODISCARD enum ald_rc shelf_insert(shelf_t *self, const struct shelf_row *row,
                                        const char *sender, uint64_t num, struct ald_span original);
-/* Write what may change of a row that was read. */
+/* Write what may change of a row that was read. A letter that no longer waits for what its bulk
+ * replay asked for is counted there, by row's outcome. */
 ALD_NODISCARD enum ald_rc shelf_update(shelf_t *self, const struct shelf_row *row);
+/* Keep row's new revision beside those before, and write the row. */
+ALD_NODISCARD enum ald_rc shelf_edit(shelf_t *self, const struct shelf_row *row,
+                                     const struct shelf_edit *edit);
 /* All numbers of this sender below floor are settled at the sender. */
 ALD_NODISCARD enum ald_rc shelf_floor_note(shelf_t *self, const char *sender, uint64_t floor);
 /* The next number to send under; never given out twice once committed. */

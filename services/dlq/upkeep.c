@@ -6,6 +6,7 @@
 #include "common/base/text.h"
 #include "services/dlq/browse.h"
 #include "services/dlq/meters.h"
+#include "services/dlq/replays.h"
 
 enum { UPKEEP_PURGE = 200 };
 
@@ -27,6 +28,8 @@ void upkeep_purge(const struct upkeep *self, int64_t now_ms)
     if (shelf_begin(self->shelf) != ALD_OK)
         return;
     enum ald_rc rc = shelf_purge(self->shelf, now_ms - self->keep_ms, UPKEEP_PURGE, &count);
+    if (rc == ALD_OK)
+        rc = replays_purge(self->shelf, now_ms - self->keep_ms, UPKEEP_PURGE);
     if (upkeep_end(self, rc, "purge") && count > 0)
         ald_log(ALD_INFO, "letters.purged", "count=%u", count);
 }

@@ -177,10 +177,15 @@ class Desk:
         head, *items = self.channel.ask(kind, **fields)
         return head, items
 
-    def show(self, letter_id):
-        head, (view, *attempts) = self.ask("letter.show", letter=letter_id)
+    def history(self, letter_id, **fields):
+        head, (view, *lines) = self.ask("letter.show", letter=letter_id, **fields)
         assert head["rc"] == "ok", head
-        return view, attempts
+        return view, lines
+
+    def show(self, letter_id):
+        """The letter and its attempts."""
+        view, lines = self.history(letter_id)
+        return view, [line for line in lines if line["attempt"]]
 
     def state(self, letter_id):
         return self.show(letter_id)[0]["state"]

@@ -116,7 +116,7 @@ static void test_attempts(void **state)
             assert_int_equal(shelf_attempt_end(self->shelf, ID_1, &attempt), ALD_OK);
     }
     assert_int_equal(shelf_commit(self->shelf), ALD_OK);
-    assert_int_equal(browse_attempts(self->shelf, ID_1, &page, attempt_seen), ALD_OK);
+    assert_int_equal(browse_history(self->shelf, ID_1, &page, attempt_seen), ALD_OK);
     assert_int_equal(page.count, 3);
     assert_string_equal(page.last, "");
 }
