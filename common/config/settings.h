@@ -41,6 +41,8 @@ struct ald_settings {
         int64_t keep_evidence_ms;
         int64_t keep_letters_ms;
         uint64_t wal_max_bytes;
+        int64_t max_lag_ms;
+        uint64_t max_lag_bytes;
     } store;
     struct {
         char callback_keys[ALD_PATH_MAX];
@@ -78,6 +80,7 @@ struct ald_settings {
         int64_t lease_ms;
         int64_t max_open;
         int64_t outbox_max;
+        int64_t max_consumers;
         int64_t reader_threads;
     } tracker;
     struct {

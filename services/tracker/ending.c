@@ -58,6 +58,8 @@ void ending_letter(struct tracker *self, const struct ending_letter *letter, cha
     ald_text_cut(msg.provider, sizeof msg.provider, ald_span_str(letter->provider));
     ald_text_cut(msg.provider_id, sizeof msg.provider_id, ald_span_str(letter->provider_id));
     ald_text_cut(msg.proof, sizeof msg.proof, ald_span_str(ald_proof_name(letter->proof)));
+    ald_text_cut(msg.consumer, sizeof msg.consumer,
+                 ald_span_str(letter->consumer ? letter->consumer : ""));
     vault_letter_add(&self->vault, &msg, letter->arrival, letter->digest);
     if (arrival_unproven(letter->proof, letter->reason))
         quota_letter(self->quota, letter->provider, 1, (int64_t)letter->original.len);

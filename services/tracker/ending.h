@@ -30,9 +30,10 @@ struct ending_letter {
     const char *provider_id;
     uint64_t task;
     enum ald_proof proof;
-    const char *digest;       /* of a conflicting answer, else "" */
-    struct ald_span original; /* an encoded msg_callback, or empty */
+    const char *digest;       /* of a conflicting answer, or which event of whom, else "" */
+    struct ald_span original; /* an encoded msg_callback, a consumer's msg_event, or empty */
     int64_t arrival;
+    const char *consumer; /* who did not take it; NULL = nobody was to */
 };
 
 void ending_letter(struct tracker *self, const struct ending_letter *letter,

@@ -8,6 +8,7 @@
 #include "proto/channels.h"
 #include "proto/joined.h"
 #include "services/tracker/acts.h"
+#include "services/tracker/consumers.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/inbox.h"
 #include "services/tracker/jwks.h"
@@ -191,8 +192,10 @@ static bool events_message(events_t *self, zmsg_t *msg)
 static bool events_turn(events_t *self)
 {
     struct tracker *tracker = self->tracker;
-    bool begun = false;
+    bool begun = tracker->open && consumers_owe(tracker->consumers);
     zmsg_t *msg = NULL;
+    if (begun)
+        vault_begin(&tracker->vault);
     while (self->inbox.count < INBOX_MESSAGES && (msg = ald_sock_recv(self->sock))) {
         if (!begun && tracker->open)
             vault_begin(&tracker->vault);

@@ -7,6 +7,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "proto/channels.h"
+#include "services/tracker/consumers.h"
 #include "services/tracker/position.h"
 #include "services/tracker/query.h"
 #include "services/tracker/reader.h"
@@ -217,7 +218,7 @@ static void feed_busy(feed_t *self, zframe_t **who_p, uint64_t req)
     zmsg_t *msg = zmsg_new();
     zmsg_append(msg, who_p);
     ald_frame_put(msg, &MSG_EVENTS, &head);
-    feed_send(self, &msg);
+    (void)feed_send(self, &msg);
 }
 
 static void feed_question(feed_t *self, zframe_t **who_p, struct ald_span bytes)
@@ -252,15 +253,17 @@ static int feed_read_consume(zloop_t *loop, zsock_t *sock, void *arg)
     (void)loop;
     (void)sock;
     feed_t *self = arg;
+    (void)tracker_awake(self->tracker);
     zmsg_t *msg = ald_sock_recv(self->consume);
     for (; msg; msg = ald_sock_recv(self->consume)) {
         zframe_t *who = zmsg_pop(msg);
         zframe_t *frame = zmsg_first(msg);
-        if (who && frame)
+        if (who && frame && !consumers_message(self->tracker->consumers, &who, msg))
             feed_question(self, &who, ald_frame_span(frame));
         zframe_destroy(&who);
         zmsg_destroy(&msg);
     }
+    consumers_turn(self->tracker->consumers);
     return 0;
 }
 
@@ -284,10 +287,11 @@ static int feed_read_pub(zloop_t *loop, zsock_t *sock, void *arg)
     return 0;
 }
 
-void feed_send(feed_t *self, zmsg_t **msg_p)
+bool feed_send(feed_t *self, zmsg_t **msg_p)
 {
-    if (ald_sock_send(self->consume, msg_p) != ALD_OK)
-        zmsg_destroy(msg_p);
+    bool sent = ald_sock_send(self->consume, msg_p) == ALD_OK;
+    zmsg_destroy(msg_p);
+    return sent;
 }
 
 enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)

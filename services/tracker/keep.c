@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "services/tracker/arrival.h"
+#include "services/tracker/consumers.h"
 #include "services/tracker/jwks.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/keep_orphans.h"
@@ -261,6 +262,7 @@ enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
     vault_each_open(&self->vault, keep_task, self);
     vault_each_polled(&self->vault, keep_polls, self);
     pushes_back(self);
+    consumers_back(self->consumers);
     jwks_renew(self->jwks);
     keep_submits_back(self);
     keep_budgets_back(self);

@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "services/tracker/consumers.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/query.h"
 #include "services/tracker/reader_inside.h"
@@ -190,7 +191,10 @@ static void reader_serve(zsock_t *pipe, zmsg_t *msg, ald_store_t **store_p,
     if (reading.rc == ALD_OK)
         reading.rc = ald_store_begin(*store_p);
     bool begun = reading.rc == ALD_OK;
-    reader_question(&reading, ald_frame_span(question), &ticket.hint);
+    if (ticket.channel == READER_CONSUMER)
+        reading_consumer(&reading, ald_frame_span(question));
+    else
+        reader_question(&reading, ald_frame_span(question), &ticket.hint);
     if (begun)
         ald_store_rollback(*store_p);
     if (reading.rc != ALD_OK)
@@ -234,10 +238,13 @@ static int reader_read(zloop_t *loop, zsock_t *pipe, void *arg)
         zframe_destroy(&frame);
         if (ticket.channel == READER_QUERY)
             query_send(self->tracker->query, &msg);
+        else if (ticket.channel == READER_CONSUME)
+            (void)feed_send(self->tracker->feed, &msg);
         else
-            feed_send(self->tracker->feed, &msg);
+            consumers_page(self->tracker->consumers, &msg);
         zmsg_destroy(&msg);
     }
+    consumers_turn(self->tracker->consumers); /* may close the store, and with it this reader */
     return 0;
 }
 
@@ -285,6 +292,23 @@ void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
     (void)zmsg_addmem(msg, &ticket, sizeof ticket);
     zmsg_append(msg, who_p);
     (void)zmsg_addmem(msg, bytes.data, bytes.len);
+    (void)zmsg_send(&msg, zactor_sock(self->actor));
+    zmsg_destroy(&msg);
+}
+
+void reader_ask_page(reader_t *self, const struct reader_pull *pull,
+                     const struct reader_pick *picks)
+{
+    struct reader_ticket ticket = {.channel = READER_CONSUMER};
+    zmsg_t *msg = zmsg_new();
+    zframe_t *question = zframe_new(NULL, sizeof *pull + pull->picks * sizeof *picks);
+    ALD_ASSERT(question);
+    memcpy(zframe_data(question), pull, sizeof *pull);
+    if (pull->picks > 0)
+        memcpy(zframe_data(question) + sizeof *pull, picks, pull->picks * sizeof *picks);
+    (void)zmsg_addmem(msg, &ticket, sizeof ticket);
+    (void)zmsg_addmem(msg, NULL, 0);
+    zmsg_append(msg, &question);
     (void)zmsg_send(&msg, zactor_sock(self->actor));
     zmsg_destroy(&msg);
 }

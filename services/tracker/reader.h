@@ -19,7 +19,39 @@ struct reader_hint {
 };
 
 /* Where the question came from, and so where its answer goes. */
-enum reader_channel { READER_QUERY, READER_CONSUME };
+enum reader_channel { READER_QUERY, READER_CONSUME, READER_CONSUMER };
+
+/* A page for a durable consumer: events that come again, or what comes next. */
+struct reader_pick {
+    uint64_t seq;
+    uint64_t deliveries; /* said in the event */
+};
+
+struct reader_pull {
+    int64_t no;      /* of the consumer; echoed */
+    uint64_t ticket; /* echoed */
+    uint64_t lane;
+    uint64_t picks; /* that follow it in memory; 0: what comes next */
+    uint64_t after;
+    uint64_t head; /* there is nothing between the last row and this */
+    uint64_t limit;
+    uint64_t bytes; /* of results; the first goes whatever its size */
+    char provider[ALD_PROVIDER_MAX];
+    char state[ALD_WORD_MAX];
+};
+
+/* What comes back to consumers_page: a frame of this, one with the numbers of the events and then
+ * of those that are not there any more, and the events. */
+struct reader_page {
+    int64_t no;
+    uint64_t ticket;
+    uint64_t picks;
+    uint64_t after;
+    uint64_t looked; /* up to here */
+    uint64_t count;
+    uint64_t missing; /* of the picks */
+    enum ald_rc rc;
+};
 
 ALD_NODISCARD enum ald_rc reader_new(struct tracker *tracker, reader_t **out, struct ald_err *err);
 void reader_destroy(reader_t **self_p);
@@ -28,5 +60,9 @@ void reader_destroy(reader_t **self_p);
  * loop's thread. */
 void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
                 struct ald_span bytes, const struct reader_hint *hint);
+
+/* Ask for a page; picks are pull->picks, copied. The answer goes to consumers_page. */
+void reader_ask_page(reader_t *self, const struct reader_pull *pull,
+                     const struct reader_pick *picks);
 
 #endif

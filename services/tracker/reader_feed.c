@@ -2,38 +2,11 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "services/tracker/event_row.h"
 #include "services/tracker/position.h"
 #include "services/tracker/reader_inside.h"
 
 enum { FETCH_EVENTS_MAX = 1000, FETCH_BYTES = 1 << 20 };
-
-static void fetch_event(ald_stmt_t *stmt, uint64_t lane, struct msg_event *event)
-{
-    *event = (struct msg_event){.lane = lane,
-                                .seq = (uint64_t)ald_stmt_i64(stmt, 0),
-                                .task = (uint64_t)ald_stmt_i64(stmt, 1),
-                                .received_ms = ald_stmt_i64(stmt, 7),
-                                .published_ms = ald_stmt_i64(stmt, 8),
-                                .result = ald_stmt_blob(stmt, 10)};
-    const char *type = ald_stmt_i64(stmt, 6) != 0 ? "json" : "text";
-    ald_text_cut(event->provider, sizeof event->provider, ald_stmt_text(stmt, 2));
-    ald_text_cut(event->state, sizeof event->state,
-                 ald_span_str(ald_state_name((enum ald_state)ald_stmt_i64(stmt, 3))));
-    ald_text_cut(event->source, sizeof event->source,
-                 ald_span_str(ald_source_name((enum ald_source)ald_stmt_i64(stmt, 4))));
-    ald_text_cut(event->code, sizeof event->code, ald_stmt_text(stmt, 5));
-    ald_text_cut(event->result_type, sizeof event->result_type, ald_span_str(type));
-    ald_text_cut(event->trace, sizeof event->trace, ald_stmt_text(stmt, 9));
-    ald_text_cut(event->provider_id, sizeof event->provider_id, ald_stmt_text(stmt, 11));
-    ald_text_cut(event->key, sizeof event->key, ald_stmt_text(stmt, 12));
-    ald_text_cut(event->meta, sizeof event->meta, ald_stmt_text(stmt, 13));
-}
-
-static bool fetch_matches(const struct msg_fetch *fetch, const struct msg_event *event)
-{
-    return (fetch->provider[0] == '\0' || strcmp(fetch->provider, event->provider) == 0) &&
-           (fetch->state[0] == '\0' || strcmp(fetch->state, event->state) == 0);
-}
 
 static uint64_t fetch_number(struct reading *self, const char *sql)
 {
@@ -55,21 +28,18 @@ static uint64_t fetch_scan(struct reading *self, const struct msg_fetch *fetch, 
         fetch->limit > 0 && fetch->limit < FETCH_EVENTS_MAX ? fetch->limit : FETCH_EVENTS_MAX;
     uint64_t bytes_max = fetch->bytes > 0 ? fetch->bytes : FETCH_BYTES;
     uint64_t bytes = 0;
-    ald_stmt_t *stmt = reading_prepare(
-        self, "SELECT r.seq, r.task, r.provider, r.state, r.source, r.code, r.result_json,"
-              " r.received_ms, r.published_ms, r.trace, r.result, t.provider_id, t.task_key,"
-              " t.meta FROM results r LEFT JOIN tasks t ON t.id = r.task WHERE r.seq > ?1"
-              " ORDER BY r.seq LIMIT ?2");
+    ald_stmt_t *stmt =
+        reading_prepare(self, "SELECT" EVENT_ROW " WHERE r.seq > ?1 ORDER BY r.seq LIMIT ?2");
     if (!stmt)
         return after;
     ald_stmt_bind_i64(stmt, 1, (int64_t)after);
     ald_stmt_bind_i64(stmt, 2, READER_ROWS_MAX);
     while (zmsg_size(page) < limit && bytes < bytes_max && reading_step(self, stmt)) {
         struct msg_event event;
-        fetch_event(stmt, lane, &event);
-        after = event.seq;
-        if (!fetch_matches(fetch, &event))
+        after = event_row_seq(stmt);
+        if (!event_row_is(stmt, fetch->provider, fetch->state))
             continue;
+        event_row_read(stmt, lane, &event);
         bytes += event.result.len;
         ald_frame_put(page, &MSG_EVENT, &event);
     }

@@ -24,6 +24,8 @@ void reading_list(struct reading *self, const struct msg_list *list);
 void reading_letters(struct reading *self, const struct msg_letters *ask);
 void reading_letter(struct reading *self, const struct msg_letter_ref *ask);
 void reading_fetch(struct reading *self, const struct msg_fetch *fetch);
+/* A page for a consumer: bytes are of reader_ask_page. */
+void reading_consumer(struct reading *self, struct ald_span bytes);
 
 /* Find the seq of a task's result. 0 = it has none. */
 uint64_t reading_seq(struct reading *self, uint64_t task, uint64_t hint);

@@ -9,6 +9,7 @@
 #include "services/tracker/acts.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/calls.h"
+#include "services/tracker/consumers.h"
 #include "services/tracker/events.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/figures.h"
@@ -99,6 +100,7 @@ static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
 static void tracker_close_store(struct tracker *self)
 {
     feed_forget(self->feed);
+    consumers_forget(self->consumers);
     query_forget(self->query);
     reader_destroy(&self->reader); /* before the writer opens: closing a file drops all its locks */
     self->open = false;
@@ -122,8 +124,10 @@ static void tracker_give_up_store(struct tracker *self)
 
 bool tracker_commit(struct tracker *self)
 {
+    consumers_act(self->consumers);
     if (vault_commit(&self->vault) == ALD_OK) {
         feed_tell(self->feed);
+        consumers_tell(self->consumers);
         outbox_sweep(self->outbox);
         return true;
     }
@@ -178,8 +182,10 @@ static int tracker_tick(zloop_t *loop, int timer, void *arg)
     events_drain(self->events); /* what others say comes before what clocks say */
     if (self->open)
         jobs_drain(self->jobs);
-    if (self->open && !stood)
+    if (self->open && !stood) {
+        consumers_tick(self->consumers);
         tracker_clocks(self);
+    }
     if (!self->open)
         return 0;
     jobs_tick(self->jobs);
@@ -229,6 +235,7 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     self->profiles = ald_service_profiles(service);
     self->ids.tracker = (unsigned)self->settings->tracker.id;
     self->calls = calls_new(self);
+    self->consumers = consumers_new(self);
     self->jwks = jwks_new(self);
     self->pushes = pushes_new(self); /* reading back may end tasks that have one */
     ald_buf_init(&self->scratch, TRACKER_SCRATCH);
@@ -294,6 +301,7 @@ static int tracker_stop(void *arg)
     query_destroy(&self->query);
     reader_destroy(&self->reader);
     outbox_destroy(&self->outbox);
+    consumers_destroy(&self->consumers);
     feed_destroy(&self->feed);
     keep_forget(self);
     vault_close(&self->vault);

@@ -27,6 +27,7 @@
 #include "services/tracker/vault.h"
 
 typedef struct calls calls_t;
+typedef struct consumers consumers_t;
 typedef struct events events_t;
 typedef struct feed feed_t;
 typedef struct jobs jobs_t;
@@ -80,6 +81,7 @@ struct tracker {
     struct ald_buf evidence;
 
     calls_t *calls;
+    consumers_t *consumers;
     events_t *events;
     feed_t *feed;
     jobs_t *jobs;

@@ -74,6 +74,17 @@ static const struct ald_store_step VAULT_STEPS[] = {
      " made_ms BIGINT NOT NULL, asked_ms BIGINT NOT NULL, polls BIGINT NOT NULL,"
      " requests BIGINT NOT NULL, PRIMARY KEY (task, no)) WITHOUT ROWID;"
      "CREATE INDEX submits_kept ON submits (task) WHERE stage = 4;"},
+    {8, 1,
+     "CREATE TABLE consumers (no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+     " provider TEXT NOT NULL, state TEXT NOT NULL, ordered BIGINT NOT NULL,"
+     " max_deliver BIGINT NOT NULL, ack_wait_ms BIGINT NOT NULL, max_ack_pending BIGINT NOT NULL,"
+     " made_ms BIGINT NOT NULL, lane BIGINT NOT NULL, floor BIGINT NOT NULL,"
+     " handed BIGINT NOT NULL, gap_before BIGINT NOT NULL, gap_why BIGINT NOT NULL,"
+     " rejected BIGINT NOT NULL, flight BLOB);"
+     "CREATE TABLE returns (letter TEXT PRIMARY KEY, consumer BIGINT NOT NULL,"
+     " lane BIGINT NOT NULL, seq BIGINT NOT NULL, event BLOB NOT NULL);"
+     "CREATE INDEX returns_consumer ON returns (consumer);"
+     "CREATE TABLE sums (seq INTEGER PRIMARY KEY, bytes BIGINT NOT NULL);"},
 };
 
 /* 4 MiB: little to copy at once, and a log that begins anew often is written over, which a disk

@@ -76,8 +76,9 @@ void vault_letter_tell(struct vault *self, struct msg_closing *closing)
 bool vault_letter_find(struct vault *self, const char *letter, struct vault_letter *out)
 {
     ald_stmt_t *stmt = vault_prepare(
-        self, "SELECT reason, state, outcome, task, arrival, proof, size, provider FROM letters"
-              " WHERE letter = ?1");
+        self,
+        "SELECT reason, state, outcome, task, arrival, proof, size, provider, digest FROM letters"
+        " WHERE letter = ?1");
     if (!stmt)
         return false;
     ald_stmt_bind_str(stmt, 1, letter);
@@ -92,6 +93,8 @@ bool vault_letter_find(struct vault *self, const char *letter, struct vault_lett
                                      .size = (uint64_t)ald_stmt_i64(stmt, 6)};
     if (found)
         ald_text_cut(out->provider, sizeof out->provider, ald_stmt_text(stmt, 7));
+    if (found)
+        ald_text_cut(out->digest, sizeof out->digest, ald_stmt_text(stmt, 8));
     ald_stmt_reset(stmt);
     return found;
 }
@@ -134,7 +137,8 @@ bool vault_letter_of(struct vault *self, uint64_t task, enum ald_reason reason,
                      char out[ALD_ULID_MAX])
 {
     ald_stmt_t *stmt = vault_prepare(self, "SELECT letter FROM letters WHERE task = ?1 AND"
-                                           " task <> 0 AND reason = ?2 AND state = 0");
+                                           " task <> 0 AND reason = ?2 AND state = 0"
+                                           " AND digest = ''");
     if (!stmt)
         return false;
     ald_stmt_bind_i64(stmt, 1, (int64_t)task);

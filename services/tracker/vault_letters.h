@@ -19,6 +19,8 @@ struct vault_letter {
     enum ald_proof proof;
     uint64_t size;
     char provider[ALD_PROVIDER_MAX];
+    char digest[ALD_POSITION_MAX]; /* of a conflicting answer; of a consumer's letter: its name, a
+                                      space, the event's seq */
 };
 
 /* Make a letter: its row and its place in the outbox. letter->num is set; the books count it. */
@@ -40,7 +42,7 @@ struct vault_letters_of {
 void vault_letters_of(struct vault *self, uint64_t task, const char *digest,
                       struct vault_letters_of *out);
 
-/* The open letter of a task with this reason. False: there is none. */
+/* The open letter of a task with this reason, which is no consumer's. False: there is none. */
 bool vault_letter_of(struct vault *self, uint64_t task, enum ald_reason reason,
                      char out[ALD_ULID_MAX]);
 

@@ -59,10 +59,16 @@ class Channel:
             raise Silent(f"no message within {timeout_s} s")
         return [unpack(frame) for frame in self.socket.recv_multipart()]
 
+    pack = staticmethod(pack)
+
     def ask(self, kind, timeout_s=TIMEOUT_S, **fields):
         """Send a question with a number of its own; [head, items...] of the answer to it."""
+        return self.ask_with(kind, (), timeout_s, **fields)
+
+    def ask_with(self, kind, frames, timeout_s=TIMEOUT_S, **fields):
+        """The same, with frames behind the question."""
         number = next(_numbers)
-        self.send(pack(kind, req=number, **fields))
+        self.send(pack(kind, req=number, **fields), *frames)
         while True:
             answer = self.receive(timeout_s)
             if answer[0].get("req") == number:

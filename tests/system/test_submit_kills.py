@@ -408,7 +408,8 @@ def test_rule_20_a_store_of_the_version_before():
         with sqlite3.connect(f"{house.folder}/data/tracker.db") as store:
             assert store.execute("SELECT min_reader FROM meta").fetchone() == (1,)
             store.executescript("DROP TABLE submits; DROP TABLE ways; DROP TABLE pushes;"
-                                "DROP TABLE jwks; DROP TABLE resubmits;"
+                                "DROP TABLE jwks; DROP TABLE resubmits; DROP TABLE consumers;"
+                                "DROP TABLE returns; DROP TABLE sums;"
                                 "ALTER TABLE outbox DROP COLUMN closes;"
                                 "UPDATE meta SET version = 2; PRAGMA user_version = 2;")
         store.close()

@@ -137,6 +137,7 @@ int stage_setup(void **state)
     folder_make(&self->folder);
     self->settings.tracker.max_open = 1000;
     self->settings.tracker.outbox_max = 1000;
+    self->settings.tracker.max_consumers = 256;
     self->settings.tracker.lease_ms = 30000;
     self->settings.poller.timeout_ms = 20000; /* within a lease */
     self->settings.tracker.last_poll_grace_ms = 60000;

@@ -1,0 +1,53 @@
+/* consumers.h - durable consumers on the channel `consume`: who asks for events and settles them,
+ * and in which transaction that is written.
+ *
+ * What is said changes memory at once (consumer.h) and is written with whatever commits next; when
+ * somebody waits for that, a transaction is made for it, together with the callbacks that have
+ * gathered (events.h). Answers leave after the commit, so a hand-out is counted on disk before it
+ * is sent, and a settlement is on disk when it is answered. Events are read by the reader's thread,
+ * one page at a time for a consumer.
+ *
+ * One thread, the loop's. NULL is allowed for consumers_act, _tell, _turn and _forget.
+ */
+#ifndef ALD_TRACKER_CONSUMERS_H
+#define ALD_TRACKER_CONSUMERS_H
+
+#include "services/tracker/tracker.h"
+
+consumers_t *consumers_new(struct tracker *tracker);
+void consumers_destroy(consumers_t **self_p);
+
+/* Memory was thrown away: who waits is told to ask again. */
+void consumers_forget(consumers_t *self);
+/* Read them back. */
+void consumers_back(consumers_t *self);
+
+/* A message of `consume`, without its routing id. False: it is none of ours. */
+bool consumers_message(consumers_t *self, zframe_t **who_p, zmsg_t *msg);
+/* The reader has read a page; taken. */
+void consumers_page(consumers_t *self, zmsg_t **msg_p);
+
+/* Does somebody wait for a commit? */
+bool consumers_owe(const consumers_t *self);
+/* Make it, if so. */
+void consumers_turn(consumers_t *self);
+/* Before each commit: write what has changed. */
+void consumers_act(consumers_t *self);
+/* After it: answer; and look who can be served now. */
+void consumers_tell(consumers_t *self);
+
+/* Leases and waits that are over. */
+void consumers_tick(consumers_t *self);
+
+/* For the books of `status`, and for metrics. */
+struct consumers_sum {
+    int64_t count;
+    int64_t lag;       /* the most, of events */
+    int64_t oldest_ms; /* the greatest age of an event that is not settled */
+    int64_t pending;   /* the most */
+};
+typedef void consumers_fn(void *context, const struct msg_consumer *consumer);
+/* Call fn (NULL: nobody) with each of them. */
+struct consumers_sum consumers_each(consumers_t *self, consumers_fn *fn, void *context);
+
+#endif
