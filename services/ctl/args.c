@@ -43,6 +43,10 @@ static const struct args_option {
     [ARG_YES] = {"yes", 'y', NULL, false, "Do not ask"},
     [ARG_PATIENCE] = {"patience", 0, "TIME", false,
                       "Give up after so long without getting on (60s)"},
+    [ARG_CONSUMER] = {"consumer", 0, "NAME", false,
+                      "Begin where this consumer stands, with its filter"},
+    [ARG_ACK] = {"ack", 0, NULL, false,
+                 "Settle for the consumer what was printed; it is made if it is not there"},
 };
 
 static enum ald_rc args_take(struct args *args, enum arg arg, const char *value,

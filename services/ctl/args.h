@@ -40,6 +40,8 @@ enum arg {
     ARG_BELIEVE,
     ARG_YES,
     ARG_PATIENCE,
+    ARG_CONSUMER,
+    ARG_ACK,
     ARGS_COUNT
 };
 

@@ -13,6 +13,8 @@ command_fn task_submit, task_reserve, task_register, task_attach, task_show, tas
 bool submit_body(const struct args *args, struct ald_buf *body);
 /* feed.c */
 command_fn feed_tail;
+/* consumers.c */
+command_fn consumers_list, consumers_show, consumers_remove;
 /* desk.c */
 command_fn desk_list, desk_show, desk_replay, desk_drop;
 /* provider_desk.c */

@@ -3,6 +3,7 @@
 
 #include "common/base/text.h"
 #include "services/ctl/commands.h"
+#include "services/ctl/feed.h"
 #include "services/ctl/sse.h"
 
 enum {
@@ -15,13 +16,14 @@ enum {
 struct feed {
     struct ctl *ctl;
     struct sse sse;
+    struct feed_place place;
     uint64_t seen;
     uint64_t count; /* end after so many, 0 = never */
     bool spoilt;    /* the stream can't be read */
     bool heard;     /* something came on this connection */
 };
 
-static void feed_print(struct ctl *ctl, struct ald_json event)
+void feed_show(struct ctl *ctl, struct ald_json event)
 {
     char word[64];
     char at[PICK_TIME_MAX];
@@ -75,7 +77,7 @@ static bool feed_event(void *context, const char *name, const char *id, struct a
     if (ctl_json(self->ctl))
         pick_line(event, &self->ctl->out);
     else
-        feed_print(self->ctl, event);
+        feed_show(self->ctl, event);
     ctl_flush(self->ctl);
     self->seen++;
     return (self->count == 0 || self->seen < self->count) && !ferror(stdout);
@@ -90,16 +92,37 @@ static bool feed_piece(void *context, struct ald_span piece)
     return rc == ALD_OK;
 }
 
-static void feed_path(const struct args *args, const char *last_id, struct ald_buf *path)
+const char *feed_from(const struct args *args)
 {
-    const char *from = args_has(args, ARG_FROM)    ? args->text[ARG_FROM]
-                       : args_has(args, ARG_AFTER) ? args->text[ARG_AFTER]
-                                                   : "new";
+    return args_has(args, ARG_FROM) ? args->text[ARG_FROM] : args->text[ARG_AFTER];
+}
+
+/* What was said with options goes before what the consumer has. */
+static int feed_place(struct ctl *ctl, const struct args *args, struct feed_place *place)
+{
+    *place = (struct feed_place){.after = "new"};
+    int code = args_has(args, ARG_CONSUMER) ? consumers_place(ctl, args->text[ARG_CONSUMER], place)
+                                            : CTL_OK;
+    const struct {
+        const char *given;
+        char *to;
+        size_t cap;
+    } words[] = {{feed_from(args), place->after, sizeof place->after},
+                 {args->text[ARG_PROVIDER], place->provider, sizeof place->provider},
+                 {args->text[ARG_STATE], place->state, sizeof place->state}};
+    for (size_t i = 0; i < ALD_COUNT(words); i++)
+        if (words[i].given)
+            ald_text_cut(words[i].to, words[i].cap, ald_span_str(words[i].given));
+    return code;
+}
+
+static void feed_path(const struct feed_place *place, const char *last_id, struct ald_buf *path)
+{
     ald_buf_reset(path);
     ald_buf_put_str(path, "/v1/events");
-    ctl_query(path, "after", last_id[0] ? last_id : from);
-    ctl_query(path, "provider", args->text[ARG_PROVIDER]);
-    ctl_query(path, "state", args->text[ARG_STATE]);
+    ctl_query(path, "after", last_id[0] ? last_id : place->after);
+    ctl_query(path, "provider", place->provider[0] ? place->provider : NULL);
+    ctl_query(path, "state", place->state[0] ? place->state : NULL);
 }
 
 /* One connection. CTL_OK: enough was seen. CTL_AGAIN: it broke; join again. Else: give up. */
@@ -109,7 +132,7 @@ static int feed_connection(struct feed *self, bool first)
     struct ald_buf path;
     struct ald_err err = {0};
     ald_buf_init(&path, 4096);
-    feed_path(ctl->args, self->sse.id, &path);
+    feed_path(&self->place, self->sse.id, &path);
     struct api_request request = {
         .path = ald_buf_str(&path), .after = self->sse.id, .silence_ms = FEED_SILENCE_MS};
     sse_restart(&self->sse);
@@ -132,8 +155,17 @@ int feed_tail(struct ctl *ctl, const struct args *args)
 {
     struct feed self = {.ctl = ctl, .count = args->number[ARG_COUNT]};
     int64_t wait_ms = FEED_WAIT_FIRST_MS;
+    if (args_has(args, ARG_ACK) && !args_has(args, ARG_CONSUMER)) {
+        ctl_say("--ack is for a consumer: name it with --consumer NAME.");
+        return CTL_USAGE;
+    }
     int code = ctl_connect(ctl);
     if (code != CTL_OK || (args_has(args, ARG_COUNT) && self.count == 0))
+        return code;
+    if (args_has(args, ARG_ACK))
+        return feed_consume(ctl, args);
+    code = feed_place(ctl, args, &self.place);
+    if (code != CTL_OK)
         return code;
     sse_init(&self.sse, FEED_EVENT_MAX, feed_event, &self);
     code = feed_connection(&self, true);
