@@ -2,6 +2,7 @@
  *
  * sqlite.c: statements and transactions. sqlite_open.c: start-up protocol, migrations, close.
  * sqlite_wal.c: checkpoints and copies. sqlite_checkpointer.c: checkpoints beside the commits.
+ * sqlite_log.c: what the log is written through.
  */
 #ifndef ALD_STORE_SQLITE_H
 #define ALD_STORE_SQLITE_H
@@ -72,6 +73,10 @@ void store_checkpointer_destroy(struct store_checkpointer **self_p);
 void store_checkpointer_begin(struct store_checkpointer *self);
 bool store_checkpointer_idle(struct store_checkpointer *self, struct store_round *last);
 void store_checkpointer_wait(struct store_checkpointer *self, struct store_round *last);
+
+/* The file system as a writer has it: a stretch of the log is written at once. Only for a handle
+ * with synchronous=FULL. */
+const char *store_log_vfs(void);
 
 /* Wait for the round that is under way, if there is one; its error fails the store. */
 void store_checkpointer_settle(ald_store_t *self);

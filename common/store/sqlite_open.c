@@ -123,7 +123,8 @@ static enum ald_rc open_engine(ald_store_t *self, struct ald_err *err)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     ALD_ASSERT(pthread_once(&once, open_library) == 0);
     int flags = self->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
-    int code = sqlite3_open_v2(self->path, &self->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    const char *vfs = self->read_only ? NULL : store_log_vfs();
+    int code = sqlite3_open_v2(self->path, &self->db, flags | SQLITE_OPEN_NOMUTEX, vfs);
     if (code != SQLITE_OK)
         return open_error(self, store_rc(self, code), "open", err);
     (void)sqlite3_extended_result_codes(self->db, 1);

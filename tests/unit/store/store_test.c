@@ -137,6 +137,35 @@ static void test_rollback_undoes(void **state)
     assert_int_equal(schema_get(store, "SELECT count(*) FROM rows"), 0);
 }
 
+/* Its pages are in the log before its commit, and are read and written again from there. */
+static void test_a_transaction_larger_than_the_cache(void **state)
+{
+    struct context *context = *state;
+    struct ald_store_options options = schema_options(folder_file(&context->folder, "l.db"), 1);
+    ald_store_t *store = NULL;
+    options.cache_bytes = 64 << 10;
+    assert_int_equal(ald_store_open(&options, &store, NULL), ALD_OK);
+    assert_int_equal(schema_commit(store, 1, 10), ALD_OK);
+    for (int round = 0; round < 2; round++) { /* undone, and then kept */
+        assert_int_equal(ald_store_begin(store), ALD_OK);
+        for (int64_t n = 11; n <= 2000; n++)
+            assert_int_equal(schema_insert(store, n), ALD_OK);
+        assert_int_equal(ald_store_exec(store, "UPDATE rows SET body = x'01' WHERE n % 2"), ALD_OK);
+        assert_int_equal(schema_missing(store, 2000), 0);
+        if (round == 0)
+            ald_store_rollback(store);
+        else
+            assert_int_equal(ald_store_commit(store), ALD_OK);
+        assert_int_equal(schema_get(store, "SELECT count(*) FROM rows"), round == 0 ? 10 : 2000);
+    }
+    ald_store_destroy(&store);
+    assert_int_equal(ald_store_open(&options, &store, NULL), ALD_OK);
+    assert_int_equal(schema_get(store, "SELECT count(*) FROM rows WHERE body = x'01'"), 1000);
+    assert_int_equal(schema_get(store, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"),
+                     1);
+    ald_store_destroy(&store);
+}
+
 static void test_one_event_fails_the_batch_commits(void **state)
 {
     ald_store_t *store = ((struct context *)*state)->store;
@@ -313,6 +342,7 @@ int main(void)
         T(test_blob_keeps_its_zero_bytes),
         T(test_statement_is_kept_and_comes_unbound),
         T(test_rollback_undoes),
+        T(test_a_transaction_larger_than_the_cache),
         T(test_one_event_fails_the_batch_commits),
         T(test_savepoints_nest),
         T(test_changes_counts_rows),

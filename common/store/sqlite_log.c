@@ -1,0 +1,160 @@
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/store/sqlite.h"
+
+/* The engine writes a page of its log in two calls, and a commit is a dozen pages. Here a stretch
+ * of the log gathers in memory and is written when the engine syncs it, reads or measures the file,
+ * goes elsewhere in it, or when the room is full.
+ *
+ * Nobody else can miss what is not written yet: pages of a commit are told to other handles when
+ * they are synced (synchronous=FULL), and before that they are nothing but its handle's own. */
+
+enum { LOG_ROOM_BYTES = 120 * 1024 }; /* the engine's own files take less than 128 KiB at once */
+
+struct log_file {
+    sqlite3_file base; /* first: it is what the engine has */
+    sqlite3_file *real;
+    sqlite3_int64 at; /* where in the file the gathered bytes belong */
+    int len;
+    uint8_t *room;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    sqlite3_vfs vfs;
+    sqlite3_vfs *real;
+} log_system = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct log_file *log_of(sqlite3_file *file)
+{
+    return (struct log_file *)(void *)file;
+}
+
+/* What can't be written is forgotten: its transaction fails, and nothing of it may come later. */
+static int log_flush(struct log_file *self)
+{
+    int len = self->len;
+    self->len = 0;
+    return len > 0 ? self->real->pMethods->xWrite(self->real, self->room, len, self->at)
+                   : SQLITE_OK;
+}
+
+static int log_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at)
+{
+    struct log_file *self = log_of(file);
+    bool follows = self->len > 0 && at == self->at + self->len;
+    if (!follows || len > LOG_ROOM_BYTES - self->len) {
+        int code = log_flush(self);
+        if (code != SQLITE_OK)
+            return code;
+        self->at = at;
+    }
+    if (len > LOG_ROOM_BYTES)
+        return self->real->pMethods->xWrite(self->real, data, len, at);
+    memcpy(self->room + self->len, data, (size_t)len);
+    self->len += len;
+    return SQLITE_OK;
+}
+
+static int log_read(sqlite3_file *file, void *data, int len, sqlite3_int64 at)
+{
+    struct log_file *self = log_of(file);
+    int code = log_flush(self);
+    return code == SQLITE_OK ? self->real->pMethods->xRead(self->real, data, len, at) : code;
+}
+
+static int log_truncate(sqlite3_file *file, sqlite3_int64 len)
+{
+    struct log_file *self = log_of(file);
+    int code = log_flush(self);
+    return code == SQLITE_OK ? self->real->pMethods->xTruncate(self->real, len) : code;
+}
+
+static int log_sync(sqlite3_file *file, int flags)
+{
+    struct log_file *self = log_of(file);
+    int code = log_flush(self);
+    return code == SQLITE_OK ? self->real->pMethods->xSync(self->real, flags) : code;
+}
+
+static int log_size(sqlite3_file *file, sqlite3_int64 *len)
+{
+    struct log_file *self = log_of(file);
+    int code = log_flush(self);
+    return code == SQLITE_OK ? self->real->pMethods->xFileSize(self->real, len) : code;
+}
+
+/* What was not synced is of no commit. */
+static int log_close(sqlite3_file *file)
+{
+    struct log_file *self = log_of(file);
+    free(self->room);
+    return self->real->pMethods->xClose(self->real);
+}
+
+static int log_control(sqlite3_file *file, int what, void *arg)
+{
+    return log_of(file)->real->pMethods->xFileControl(log_of(file)->real, what, arg);
+}
+
+static int log_sector(sqlite3_file *file)
+{
+    return log_of(file)->real->pMethods->xSectorSize(log_of(file)->real);
+}
+
+static int log_device(sqlite3_file *file)
+{
+    return log_of(file)->real->pMethods->xDeviceCharacteristics(log_of(file)->real);
+}
+
+/* Locks and shared memory are of the store's file, never of its log. */
+static const sqlite3_io_methods log_methods = {
+    .iVersion = 1,
+    .xClose = log_close,
+    .xRead = log_read,
+    .xWrite = log_write,
+    .xTruncate = log_truncate,
+    .xSync = log_sync,
+    .xFileSize = log_size,
+    .xFileControl = log_control,
+    .xSectorSize = log_sector,
+    .xDeviceCharacteristics = log_device,
+};
+
+static int log_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int flags, int *got)
+{
+    struct log_file *self = log_of(out);
+    (void)vfs;
+    if ((flags & SQLITE_OPEN_WAL) == 0)
+        return log_system.real->xOpen(log_system.real, name, out, flags, got);
+    *self = (struct log_file){.real = (sqlite3_file *)(void *)(self + 1)};
+    int code = log_system.real->xOpen(log_system.real, name, self->real, flags, got);
+    if (self->real->pMethods == NULL)
+        return code;
+    self->room = malloc(LOG_ROOM_BYTES);
+    ALD_ASSERT(self->room != NULL);
+    self->base.pMethods = &log_methods;
+    return code;
+}
+
+const char *store_log_vfs(void)
+{
+    (void)pthread_mutex_lock(&log_system.lock);
+    sqlite3_vfs *real = sqlite3_vfs_find(NULL);
+    ALD_ASSERT(real != NULL);
+    if (log_system.real != real) {
+        if (log_system.real != NULL)
+            (void)sqlite3_vfs_unregister(&log_system.vfs);
+        log_system.real = real;
+        log_system.vfs = *real;
+        log_system.vfs.zName = "aldaba-log";
+        log_system.vfs.szOsFile = (int)sizeof(struct log_file) + real->szOsFile;
+        log_system.vfs.xOpen = log_open;
+        ALD_ASSERT(sqlite3_vfs_register(&log_system.vfs, 0) == SQLITE_OK);
+    }
+    (void)pthread_mutex_unlock(&log_system.lock);
+    return log_system.vfs.zName;
+}
