@@ -24,8 +24,10 @@ if(ALDABA_SANITIZE)
     target_link_options(ald_strict INTERFACE -fsanitize=${ALDABA_SANITIZE})
 else()
     target_compile_options(ald_strict INTERFACE
-        -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE)
-    target_link_options(ald_strict INTERFACE -pie -Wl,-z,relro,-z,now)
+        -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection
+        $<IF:$<BOOL:$<TARGET_PROPERTY:POSITION_INDEPENDENT_CODE>>,-fPIC,-fPIE>)
+    target_link_options(ald_strict INTERFACE
+        $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie> -Wl,-z,relro,-z,now)
 endif()
 
 option(ALDABA_COVERAGE "count lines run" OFF)

@@ -254,6 +254,9 @@ static const struct ald_field event_fields[] = {
     BOOL(msg_event, redelivered, OPTIONAL),
     TEXT(msg_event, corrects, OPTIONAL),
     TEXT(msg_event, consumer, OPTIONAL),
+    U64(msg_event, prev_all, OPTIONAL),
+    U64(msg_event, prev_provider, OPTIONAL),
+    TEXT(msg_event, position, OPTIONAL),
 };
 const struct ald_schema MSG_EVENT = SCHEMA("event", 1, msg_event, event_fields);
 

@@ -60,6 +60,9 @@ struct msg_event {
     char corrects[ALD_POSITION_MAX]; /* the event of the same task that this one takes the place of
                                       */
     char consumer[ALD_CONSUMER_MAX]; /* in letters: who did not take it */
+    uint64_t prev_all;               /* last seq before it; hints only, as the next two */
+    uint64_t prev_provider;          /* last seq of the same provider */
+    char position[ALD_POSITION_MAX]; /* up to this event */
 };
 
 /* Once a second on the feed, topic `head.`: where the feed stands. */

@@ -66,12 +66,19 @@ static uint64_t feed_prev(feed_t *self, const char *topic, uint64_t seq)
     return prev;
 }
 
-static zmsg_t *feed_encode(feed_t *self, const char *topic, uint64_t prev,
+/* What came before a result, by the three lengths of its topic. */
+struct feed_prevs {
+    uint64_t topic, provider, all;
+};
+
+static zmsg_t *feed_encode(feed_t *self, const char *topic, const struct feed_prevs *prev,
                            const struct pending_task *task, const struct vault_result *result)
 {
     struct msg_event event = {.lane = self->tracker->vault.lane,
                               .seq = result->seq,
-                              .prev = prev,
+                              .prev = prev->topic,
+                              .prev_provider = prev->provider,
+                              .prev_all = prev->all,
                               .task = result->task,
                               .result = result->result,
                               .received_ms = result->received_ms,
@@ -85,6 +92,7 @@ static zmsg_t *feed_encode(feed_t *self, const char *topic, uint64_t prev,
     ald_text_cut(event.trace, sizeof event.trace, result->trace);
     ald_text_cut(event.result_type, sizeof event.result_type,
                  ald_span_str(result->result_json ? "json" : "text"));
+    position_write(event.lane, event.seq, event.position);
     zmsg_t *msg = zmsg_new();
     (void)zmsg_addstr(msg, topic);
     if (ald_frame_add(msg, &MSG_EVENT, &event) != ALD_OK)
@@ -101,13 +109,18 @@ void feed_add(feed_t *self, const struct pending_task *task, const struct vault_
     }
     struct feed_hint *hint = &self->hints[self->hint_count++];
     *hint = (struct feed_hint){.task = result->task};
-    const char *const topic[] = {"result.", task->account->profile->name, ".",
-                                 ald_state_name(result->state), "."};
+    const char *const of_provider[] = {ALD_TOPIC_RESULT, task->account->profile->name, "."};
+    char provider[FEED_TOPIC_MAX];
+    ALD_ASSERT(ald_text_join(provider, sizeof provider, of_provider, ALD_COUNT(of_provider)) ==
+               ALD_OK);
+    const char *const topic[] = {provider, ald_state_name(result->state), "."};
     ALD_ASSERT(ald_text_join(hint->topic, sizeof hint->topic, topic, ALD_COUNT(topic)) == ALD_OK);
     /* Kept also while nobody subscribes: who comes back must see what was missed. */
-    uint64_t prev = feed_prev(self, hint->topic, result->seq);
+    const struct feed_prevs prev = {.topic = feed_prev(self, hint->topic, result->seq),
+                                    .provider = feed_prev(self, provider, result->seq),
+                                    .all = feed_prev(self, ALD_TOPIC_RESULT, result->seq)};
     if (self->subscribers > 0)
-        hint->msg = feed_encode(self, hint->topic, prev, task, result);
+        hint->msg = feed_encode(self, hint->topic, &prev, task, result);
 }
 
 static void feed_answer_task(feed_t *self, struct feed_waiter *waiter)
