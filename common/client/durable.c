@@ -192,14 +192,15 @@ static void durable_refused(aldaba_t *self, const char *rc, const char *detail)
     handle_refuse(self, text);
 }
 
-/* For now? Words that are not known are taken for that, since asking again harms nothing. */
-static bool durable_is_final(const char *rc)
+/* For good? Words that are not known are taken for "not now", since asking again harms nothing.
+ * There may be too many instances now, but too many consumers stay too many. */
+static bool durable_is_final(const aldaba_t *self, const char *rc)
 {
-    static const char *const final[] = {"conflict", "invalid", "notfound", "full"};
+    static const char *const final[] = {"conflict", "invalid", "notfound"};
     for (size_t i = 0; i < ALD_COUNT(final); i++)
         if (strcmp(rc, final[i]) == 0)
             return true;
-    return false;
+    return strcmp(rc, "full") == 0 && self->durable.phase == PHASE_OPEN;
 }
 
 static bool durable_ok(aldaba_t *self, struct ask *ask, const char *rc, const char *detail,
@@ -211,8 +212,10 @@ static bool durable_ok(aldaba_t *self, struct ask *ask, const char *rc, const ch
         return true;
     }
     ask_busy(ask, now_ms);
-    if (durable_is_final(rc))
+    if (durable_is_final(self, rc))
         durable_refused(self, rc, detail);
+    else
+        handle_connected(self, self->connected, detail[0] ? detail : rc);
     return false;
 }
 

@@ -12,7 +12,12 @@
 #include "services/tracker/query.h"
 #include "services/tracker/reader.h"
 
-enum { FEED_WAITERS_MAX = 1024, FEED_WAIT_MAX_MS = 60000, FEED_TOPIC_MAX = 80 };
+enum {
+    FEED_WAITERS_MAX = 1024,
+    FEED_WAIT_MAX_MS = 60000,
+    FEED_TOPIC_MAX = 80,
+    FEED_PROVIDER_TOPIC_MAX = 48
+};
 
 /* Somebody who waits: for a task's end, or for the next event. */
 struct feed_waiter {
@@ -110,7 +115,7 @@ void feed_add(feed_t *self, const struct pending_task *task, const struct vault_
     struct feed_hint *hint = &self->hints[self->hint_count++];
     *hint = (struct feed_hint){.task = result->task};
     const char *const of_provider[] = {ALD_TOPIC_RESULT, task->account->profile->name, "."};
-    char provider[FEED_TOPIC_MAX];
+    char provider[FEED_PROVIDER_TOPIC_MAX];
     ALD_ASSERT(ald_text_join(provider, sizeof provider, of_provider, ALD_COUNT(of_provider)) ==
                ALD_OK);
     const char *const topic[] = {provider, ald_state_name(result->state), "."};

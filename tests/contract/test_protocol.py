@@ -1,5 +1,5 @@
 """docs/PROTOCOL.md says what the C tables say: each message with its fields, each closed list of
-words. And its example of a subscriber runs as it stands there."""
+words. And its examples of a subscriber and of a durable consumer run as they stand there."""
 import collections
 import json
 import os
@@ -14,6 +14,10 @@ import pytest
 import zmq
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests"))
+from support import readers  # noqa: E402
+from support.until import until  # noqa: E402
+
 PROTOCOL = (TOP / "docs" / "PROTOCOL.md").read_text(encoding="utf-8")
 VECTORS = TOP / "proto" / "vectors"
 WAIT_MS = 20000
@@ -131,3 +135,23 @@ def test_the_subscriber_runs(tmp_path):
     assert ran.stdout.startswith(f"{event['task']} {event['state']} ")
     assert len(ran.stdout.splitlines()) == 1
     assert "busy" in ran.stderr and ran.returncode == 1
+
+
+def test_the_durable_consumer_runs(tmp_path):
+    """Its first answer is lost and it is told once to wait; it settles what it printed."""
+    script = re.findall(r"```python\n(.*?)```", PROTOCOL, re.DOTALL)[1]
+    with readers.Readers(tmp_path) as tracker:
+        for number in range(250):
+            tracker.publish(result=b"r%d" % number)
+        lost = []
+        tracker.lose = lambda kind, ask: not lost and not lost.append(ask)
+        tracker.busy = 1
+        with subprocess.Popen([sys.executable, "-c", script, str(tmp_path), "books"],
+                              stdout=subprocess.PIPE, text=True) as ran:
+            try:
+                until(lambda: "books" in tracker.consumers and len(
+                    tracker.consumers["books"].settled) == 250, 60, "it did not settle all")
+            finally:
+                ran.kill()
+            lines = ran.stdout.read().splitlines()
+    assert lines == [f"{1001 + number} done b'r{number}'" for number in range(250)] and lost
