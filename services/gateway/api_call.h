@@ -41,6 +41,9 @@ api_route_fn api_events;
 api_route_fn api_consumer_list, api_consumer_show, api_consumer_open, api_consumer_delete,
     api_consumer_pull, api_consumer_settle;
 api_route_fn api_letter_list, api_letter_show, api_letter_replay, api_letter_drop;
+api_route_fn api_letter_edit;
+api_route_fn api_replay_start, api_replay_list, api_replay_show;
+api_route_fn api_replay_pause, api_replay_resume, api_replay_cancel;
 api_route_fn api_provider_list, api_provider_pause, api_provider_resume;
 api_route_fn api_status, api_audit, api_backup;
 api_route_fn api_alive, api_ready, api_metrics;

@@ -1,13 +1,16 @@
-/* Dead letters over HTTP: list, show, replay one, drop. */
+/* Dead letters over HTTP: list, show, replay one, drop. What repairs is in api_desk.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
 #include "services/gateway/api_call.h"
+#include "services/gateway/api_letters.h"
 #include "services/gateway/json_in.h"
 #include "services/gateway/json_view.h"
 
 enum { LETTERS_LIMIT = 100, LETTERS_LIMIT_MAX = 1000, LETTERS_OUTBOX_MS = 3000 };
+
+static const int64_t LETTERS_TIME_MAX_MS = INT64_C(253402300800000); /* the year 10000 */
 
 /* ---- lists: the dlq's letters, and those that still lie in the tracker's outbox ---- */
 
@@ -121,8 +124,11 @@ static void letters_merge(struct json_out *out, struct letters_page *page)
         letters_put(out, page, &page->waiting[page->next++]);
 }
 
-static bool letters_query(struct api_call *call, struct msg_letters *ask)
+static bool letters_query(struct api_call *call, struct msg_letters *ask, bool *group)
 {
+    uint64_t since_ms = 0;
+    uint64_t until_ms = 0;
+    const uint64_t latest = (uint64_t)LETTERS_TIME_MAX_MS;
     static const char states[] = "open, held, resolved, dropped";
     static const char reasons[] =
         "malformed, unauthenticated, unknown_task, unmapped_status, conflict, submit_failed, "
@@ -145,17 +151,34 @@ static bool letters_query(struct api_call *call, struct msg_letters *ask)
         {.name = "task", .kind = API_QUERY_TASK, .out = &ask->task},
         {.name = "limit", .kind = API_QUERY_NUMBER, .out = &ask->limit, .max = LETTERS_LIMIT_MAX},
         {.name = "cursor", .kind = API_QUERY_TEXT, .out = ask->cursor, .cap = sizeof ask->cursor},
+        {.name = "since", .kind = API_QUERY_NUMBER, .out = &since_ms, .max = latest},
+        {.name = "until", .kind = API_QUERY_NUMBER, .out = &until_ms, .max = latest},
+        {.name = "q", .kind = API_QUERY_TEXT, .out = ask->q, .cap = sizeof ask->q},
+        {.name = "consumer",
+         .kind = API_QUERY_TEXT,
+         .out = ask->consumer,
+         .cap = sizeof ask->consumer},
+        {.name = "group", .kind = API_QUERY_FLAG, .out = group},
     };
-    return api_query(call, fields, ALD_COUNT(fields));
+    if (!api_query(call, fields, ALD_COUNT(fields)))
+        return false;
+    ask->since_ms = (int64_t)since_ms;
+    ask->until_ms = (int64_t)until_ms;
+    return true;
 }
 
 void api_letter_list(struct api_call *call)
 {
     struct msg_letters ask = {0};
     struct letters_page page = {0};
+    bool group = false;
     ask.limit = LETTERS_LIMIT;
-    if (!letters_query(call, &ask))
+    if (!letters_query(call, &ask, &group))
         return;
+    if (group) {
+        letters_groups(call, &ask);
+        return;
+    }
     if (ask.limit == 0)
         ask.limit = LETTERS_LIMIT_MAX;
     page.limit = ask.limit;
@@ -177,15 +200,31 @@ void api_letter_list(struct api_call *call)
 
 /* ---- one letter ---- */
 
+/* What was tried; and with it all else that happened. */
 static void letters_history(struct json_out *out, zmsg_t *answer)
 {
-    struct msg_attempt attempt;
+    struct msg_attempt line;
     json_out_array(out, "history");
     (void)zmsg_first(answer);
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
-        if (api_read(frame, &MSG_ATTEMPT, &attempt))
-            view_attempt(out, &attempt);
+        if (api_read(frame, &MSG_ATTEMPT, &line) && line.attempt > 0)
+            view_attempt(out, &line);
     json_out_close_array(out);
+    json_out_array(out, "timeline");
+    (void)zmsg_first(answer);
+    for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
+        if (api_read(frame, &MSG_ATTEMPT, &line))
+            view_letter_line(out, &line);
+    json_out_close_array(out);
+}
+
+static void letters_judged(struct json_out *out, zmsg_t *answer)
+{
+    struct msg_judged judged;
+    (void)zmsg_first(answer);
+    for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
+        if (api_read(frame, &MSG_JUDGED, &judged))
+            view_judged(out, &judged);
 }
 
 static void letters_send(struct api_call *call, zmsg_t *answer, const struct msg_answer *head,
@@ -202,6 +241,7 @@ static void letters_send(struct api_call *call, zmsg_t *answer, const struct msg
     }
     if (head->detail[0] != '\0')
         json_out_text(&out, "note", head->detail);
+    letters_judged(&out, answer);
     if (history)
         letters_history(&out, answer);
     json_out_close_object(&out);
@@ -249,6 +289,10 @@ void api_letter_show(struct api_call *call)
     struct msg_letter_ref ask = {0};
     struct msg_answer head;
     zmsg_t *answer = NULL;
+    const struct api_query_field fields[] = {
+        {.name = "revision", .kind = API_QUERY_NUMBER, .out = &ask.revision, .max = UINT32_MAX}};
+    if (!api_query(call, fields, ALD_COUNT(fields)))
+        return;
     if (ald_text_copy(ask.letter, sizeof ask.letter, ald_span_str(call->argument)) == ALD_OK &&
         !letters_known(call, ALD_CHANNEL_LETTERS, &ask, &head, &answer) &&
         letters_known(call, ALD_CHANNEL_QUERY, &ask, &head, &answer))
@@ -264,7 +308,7 @@ enum letters_end { LETTERS_TOLD, LETTERS_ON_ITS_WAY, LETTERS_UNKNOWN };
 
 /* Tell the dlq what to do with one letter and answer, unless it does not know the letter. */
 static enum letters_end letters_tell(struct api_call *call, const struct ald_schema *schema,
-                                     struct msg_letter_ref *ask)
+                                     void *ask)
 {
     struct msg_answer head = {0};
     struct msg_letter_ref waiting = {0};
@@ -274,7 +318,7 @@ static enum letters_end letters_tell(struct api_call *call, const struct ald_sch
         caller_ask(call->api->caller, ALD_CHANNEL_LETTERS, schema, ask, API_WAIT_MS, &answer);
     if (rc == ALD_OK && !api_read(zmsg_first(answer), &MSG_ANSWER, &head))
         head = (struct msg_answer){.rc = "io"};
-    memcpy(waiting.letter, ask->letter, sizeof waiting.letter);
+    ald_text_cut(waiting.letter, sizeof waiting.letter, ald_span_str(call->argument));
     if (rc != ALD_OK)
         api_unasked(call, ALD_CHANNEL_LETTERS, rc);
     else if (strcmp(head.rc, "ok") == 0)
@@ -290,11 +334,11 @@ static enum letters_end letters_tell(struct api_call *call, const struct ald_sch
 /* A person's command about one letter. What waits in the outbox the dlq does not know yet: that is
  * not "there is none", but "not yet". Both may have missed one that went over just then, so the dlq
  * is asked twice. */
-static void letters_command(struct api_call *call, const struct ald_schema *schema,
-                            struct msg_letter_ref *ask)
+void letters_command(struct api_call *call, const struct ald_schema *schema, void *ask,
+                     char letter[ALD_ULID_MAX])
 {
     enum letters_end end = LETTERS_UNKNOWN;
-    if (ald_text_copy(ask->letter, sizeof ask->letter, ald_span_str(call->argument)) == ALD_OK)
+    if (ald_text_copy(letter, ALD_ULID_MAX, ald_span_str(call->argument)) == ALD_OK)
         for (unsigned i = 0; i < 2 && end == LETTERS_UNKNOWN; i++)
             end = letters_tell(call, schema, ask);
     if (end == LETTERS_ON_ITS_WAY)
@@ -303,16 +347,12 @@ static void letters_command(struct api_call *call, const struct ald_schema *sche
         api_problem(call, 404, "There is no such letter.");
 }
 
-static bool letters_read(struct api_call *call, struct msg_letter_ref *ask)
+bool letters_body(struct api_call *call, const struct json_in_field *fields, size_t count)
 {
-    const struct json_in_field fields[] = {
-        {"believe", JSON_IN_BOOL, &ask->believe, 0},
-        {"by", JSON_IN_TEXT, ask->by, sizeof ask->by},
-    };
     struct ald_err err = {0};
     if (!api_body(call))
         return false;
-    if (json_in_read(ald_buf_span(&call->worker->body), fields, ALD_COUNT(fields), &err) == ALD_OK)
+    if (json_in_read(ald_buf_span(&call->worker->body), fields, count, &err) == ALD_OK)
         return true;
     api_problem(call, 400, err.text);
     return false;
@@ -321,13 +361,23 @@ static bool letters_read(struct api_call *call, struct msg_letter_ref *ask)
 void api_letter_replay(struct api_call *call)
 {
     struct msg_letter_ref ask = {.by = "api"};
-    if (letters_read(call, &ask))
-        letters_command(call, &MSG_LETTER_REPLAY, &ask);
+    bool dry_run = false;
+    const struct json_in_field fields[] = {
+        {"believe", JSON_IN_BOOL, &ask.believe, 0},
+        {"by", JSON_IN_TEXT, ask.by, sizeof ask.by},
+        {"dry_run", JSON_IN_BOOL, &dry_run, 0},
+    };
+    if (letters_body(call, fields, ALD_COUNT(fields)))
+        letters_command(call, dry_run ? &MSG_LETTER_JUDGE : &MSG_LETTER_REPLAY, &ask, ask.letter);
 }
 
 void api_letter_drop(struct api_call *call)
 {
     struct msg_letter_ref ask = {.by = "api"};
-    if (letters_read(call, &ask))
-        letters_command(call, &MSG_LETTER_DROP, &ask);
+    const struct json_in_field fields[] = {
+        {"believe", JSON_IN_BOOL, &ask.believe, 0},
+        {"by", JSON_IN_TEXT, ask.by, sizeof ask.by},
+    };
+    if (letters_body(call, fields, ALD_COUNT(fields)))
+        letters_command(call, &MSG_LETTER_DROP, &ask, ask.letter);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/codec.h"
 #include "common/base/text.h"
 
 enum { JSON_IN_DEPTH_MAX = 32 };
@@ -76,6 +77,26 @@ static enum ald_rc json_in_list(const struct json_in_field *field, const json_t 
     return ALD_OK;
 }
 
+static enum ald_rc json_in_bytes(const struct json_in_field *field, const json_t *value,
+                                 struct ald_err *err)
+{
+    struct json_in_bytes *out = field->out;
+    if (!json_is_string(value))
+        return ald_err_set(err, ALD_INVALID, "%s must be a text", field->name);
+    if (out->set)
+        return ald_err_set(err, ALD_INVALID, "%s is given twice, as text and as base64",
+                           field->name);
+    struct ald_span text = ald_span_of(json_string_value(value), json_string_length(value));
+    out->set = true;
+    if (field->kind == JSON_IN_BYTES)
+        ald_buf_put_span(&out->bytes, text);
+    else if (ald_base64_decode(&out->bytes, text) != ALD_OK)
+        return ald_err_set(err, ALD_INVALID, "%s must be base64", field->name);
+    if (!ald_buf_ok(&out->bytes))
+        return ald_err_set(err, ALD_INVALID, "%s is too long", field->name);
+    return ALD_OK;
+}
+
 static enum ald_rc json_in_take(const struct json_in_field *field, const json_t *value,
                                 struct ald_err *err)
 {
@@ -89,6 +110,9 @@ static enum ald_rc json_in_take(const struct json_in_field *field, const json_t 
         return json_in_number(field, value, err);
     case JSON_IN_LIST:
         return json_in_list(field, value, err);
+    case JSON_IN_BYTES:
+    case JSON_IN_BASE64:
+        return json_in_bytes(field, value, err);
     case JSON_IN_BOOL:
         if (!json_is_boolean(value))
             return ald_err_set(err, ALD_INVALID, "%s must be true or false", field->name);

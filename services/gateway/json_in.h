@@ -10,9 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/buf.h"
 #include "common/base/guard.h"
 #include "common/base/rc.h"
 #include "common/base/span.h"
+
+/* What a member of any length is read into; its bytes are the caller's to free. */
+struct json_in_bytes {
+    bool set;
+    struct ald_buf bytes; /* ald_buf_init by the caller, whose max is the member's */
+};
 
 enum json_in_kind {
     JSON_IN_TEXT,     /* char[cap]; an integer is taken as its digits */
@@ -20,6 +27,8 @@ enum json_in_kind {
     JSON_IN_BOOL,     /* bool */
     JSON_IN_NUMBER,   /* uint64_t, from a whole number that is not negative */
     JSON_IN_LIST,     /* struct json_in_list: an array of objects, each given to take */
+    JSON_IN_BYTES,    /* struct json_in_bytes, from a text */
+    JSON_IN_BASE64,   /* the same, from base64; two members may fill one, but not at once */
     JSON_IN_SEEN      /* bool: is there such a member, whatever it holds */
 };
 

@@ -73,14 +73,38 @@ void view_attempt(struct json_out *out, const struct msg_attempt *attempt)
     json_out_text(out, "by", attempt->by);
     json_out_text(out, "outcome", attempt->outcome);
     json_out_text(out, "detail", attempt->detail);
+    json_out_text(out, "replay", attempt->replay);
+    json_out_close_object(out);
+}
+
+void view_letter_line(struct json_out *out, const struct msg_attempt *line)
+{
+    json_out_object(out, NULL);
+    json_out_int(out, "at_ms", line->at_ms);
+    json_out_text(out, "what", line->what[0] != '\0' ? line->what : "attempt");
+    json_out_text(out, "by", line->by);
+    json_out_int(out, "revision", (int64_t)line->revision);
+    if (line->attempt > 0)
+        json_out_int(out, "attempt", (int64_t)line->attempt);
+    json_out_text(out, "outcome", line->outcome);
+    json_out_text(out, "detail", line->detail);
+    json_out_text(out, "replay", line->replay);
     json_out_close_object(out);
 }
 
 static void view_original(struct json_out *out, struct ald_span original)
 {
     struct msg_callback callback;
+    struct msg_event event;
     if (original.len == 0)
         return;
+    if (ald_wire_is(&MSG_EVENT, original) &&
+        ald_wire_decode(&MSG_EVENT, &event, original) == ALD_OK) {
+        json_out_object(out, "event");
+        view_event(out, &event);
+        json_out_close_object(out);
+        return;
+    }
     if (ald_wire_decode(&MSG_CALLBACK, &callback, original) != ALD_OK) {
         json_out_base64(out, "original_base64", original);
         return;
@@ -116,6 +140,9 @@ void view_letter(struct json_out *out, const struct msg_letter_view *letter)
     json_out_time(out, "closed_ms", letter->closed_at_ms);
     json_out_int(out, "attempts", (int64_t)letter->attempts);
     json_out_int(out, "revision", (int64_t)letter->revision);
+    json_out_text(out, "consumer", letter->consumer);
+    if (letter->shown > 0)
+        json_out_int(out, "shown", (int64_t)letter->shown);
     view_original(out, letter->original);
 }
 

@@ -14,7 +14,16 @@ void view_task(struct json_out *out, const struct msg_task_view *task, const cha
 /* Whole objects, elements of an array. */
 void view_note(struct json_out *out, const struct msg_note *note);
 void view_attempt(struct json_out *out, const struct msg_attempt *attempt);
-/* The members of a letter; its original, when it is there, is shown as the request it was. */
+/* The same, and what else happened to a letter. */
+void view_letter_line(struct json_out *out, const struct msg_attempt *line);
+void view_letter_group(struct json_out *out, const struct msg_letter_group *group);
+void view_replay_count(struct json_out *out, const struct msg_replay_count *count);
+/* What a re-injection would do, as the member `dry_run`. */
+void view_judged(struct json_out *out, const struct msg_judged *judged);
+/* The members of a bulk replay, into an object that is open. */
+void view_replay(struct json_out *out, const struct msg_replay *replay);
+/* The members of a letter; its original, when it is there, is shown as the request it was, or as
+ * the event that was not taken. */
 void view_letter(struct json_out *out, const struct msg_letter_view *letter);
 
 /* The members of a consumer. */

@@ -64,13 +64,15 @@ struct msg_ack fixture_take(struct fixture *self, const struct offer *offer)
     struct msg_ack ack;
     struct msg_letter letter = {.num = offer->num,
                                 .task = offer->task,
-                                .made_at_ms = NOW - 5,
+                                .made_at_ms = offer->made_at_ms ? offer->made_at_ms : NOW - 5,
                                 .original = ald_span_str(offer->original)};
     ald_text_cut(letter.letter, sizeof letter.letter, ald_span_str(offer->id));
     ald_text_cut(letter.reason, sizeof letter.reason, ald_span_str(offer->reason));
     ald_text_cut(letter.provider, sizeof letter.provider, ald_span_str(offer->provider));
     ald_text_cut(letter.proof, sizeof letter.proof, ald_span_str(offer->proof));
     ald_text_cut(letter.cause, sizeof letter.cause, ald_span_str("a test"));
+    if (offer->consumer)
+        ald_text_cut(letter.consumer, sizeof letter.consumer, ald_span_str(offer->consumer));
     struct ald_buf bytes;
     ald_buf_init(&bytes, 1 << 20);
     assert_int_equal(ald_wire_encode(&MSG_LETTER, &letter, &bytes), ALD_OK);

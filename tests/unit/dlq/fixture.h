@@ -38,6 +38,8 @@ struct offer {
     const char *proof;
     const char *original;
     uint64_t task;
+    int64_t made_at_ms; /* 0 = NOW - 5 */
+    const char *consumer;
 };
 
 extern const struct offer unknown; /* an unknown_task letter, ID_1, number 7 */

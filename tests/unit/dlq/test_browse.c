@@ -90,6 +90,107 @@ static void test_lists(void **state)
     }
 }
 
+/* By time, by consumer, and by a text that stands somewhere in a letter. */
+static void test_finds(void **state)
+{
+    struct fixture *self = *state;
+    char ids[6][ALD_ULID_SIZE];
+    for (unsigned i = 0; i < 6; i++) {
+        ald_ulid_new(ids[i]);
+        struct offer offer = {.num = i + 1,
+                              .id = ids[i],
+                              .reason = i < 2 ? "consumer_rejected" : "unknown_task",
+                              .provider = "two",
+                              .proof = "none",
+                              .original = i % 2 ? "id=77&code=needle" : "id=77&code=hay",
+                              .task = i == 4 ? 1234567 : 0,
+                              .made_at_ms = NOW + i,
+                              .consumer = i == 1 ? "mailer" : ""};
+        (void)fixture_take(self, &offer);
+    }
+    static const struct {
+        struct msg_letters ask;
+        unsigned want;
+    } cases[] = {
+        {{.since_ms = NOW + 2}, 4},
+        {{.until_ms = NOW + 2}, 2},
+        {{.since_ms = NOW + 2, .until_ms = NOW + 3}, 1},
+        {{.consumer = "mailer"}, 1},
+        {{.q = "needle"}, 3},
+        {{.q = "needle", .limit = 1}, 3},
+        {{.q = "needle", .since_ms = NOW + 2}, 2},
+        {{.q = "code="}, 6},
+        {{.q = "a test"}, 6}, /* the cause */
+        {{.q = "23456"}, 1},  /* the task */
+        {{.q = "thread"}, 0},
+        {{.q = "needle", .state = "dropped"}, 0},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        print_message("case %zu\n", i);
+        assert_int_equal(fixture_list(self, cases[i].ask), cases[i].want);
+    }
+}
+
+/* However many letters there are, a page looks at so many and says where to go on. */
+static void test_a_page_is_bounded(void **state)
+{
+    struct fixture *self = *state;
+    struct page page = {0};
+    char cursor[ALD_ULID_MAX];
+    char id[ALD_ULID_SIZE];
+    for (unsigned i = 0; i < BROWSE_FIND + 10; i++) {
+        ald_ulid_new(id);
+        struct offer offer = {.num = i + 1,
+                              .id = id,
+                              .reason = "unknown_task",
+                              .provider = "two",
+                              .proof = "token",
+                              .original = i == 3 ? "needle" : "hay"};
+        (void)fixture_take(self, &offer);
+    }
+    struct msg_letters ask = {.q = "needle"};
+    assert_int_equal(browse_list(self->shelf, &ask, &page, page_seen, cursor), ALD_OK);
+    assert_int_equal(page.count, 0);
+    assert_string_not_equal(cursor, "");
+    memcpy(ask.cursor, cursor, sizeof cursor);
+    assert_int_equal(browse_list(self->shelf, &ask, &page, page_seen, cursor), ALD_OK);
+    assert_int_equal(page.count, 1);
+    assert_string_equal(cursor, "");
+}
+
+/* Each letter once, the oldest first, up to the bound; what is closed meanwhile is not met. */
+static void test_walk(void **state)
+{
+    struct fixture *self = *state;
+    char ids[8][ALD_ULID_SIZE];
+    struct shelf_row rows[3];
+    unsigned met = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        ald_ulid_new(ids[i]);
+        struct offer offer = {.num = i + 1,
+                              .id = ids[i],
+                              .reason = i == 2 ? "expired" : "unknown_task",
+                              .provider = "two",
+                              .proof = "token",
+                              .original = "x"};
+        (void)fixture_take(self, &offer);
+    }
+    const struct msg_letters filter = {.reason = "unknown_task"};
+    struct browse_walk walk = {.filter = &filter, .bound = ids[6]};
+    static const unsigned want[] = {0, 1, 3, 4, 6};
+    do {
+        assert_int_equal(browse_walk(self->shelf, &walk, rows, ALD_COUNT(rows)), ALD_OK);
+        for (size_t i = 0; i < walk.count; i++) {
+            assert_true(met < ALD_COUNT(want));
+            assert_string_equal(rows[i].id, ids[want[met++]]);
+        }
+        if (met == 3)
+            fixture_drop(self, ids[5]);
+    } while (!walk.end);
+    assert_int_equal(met, ALD_COUNT(want));
+    assert_string_equal(walk.cursor, ids[6]);
+}
+
 static void attempt_seen(void *context, const struct shelf_attempt *attempt)
 {
     struct page *page = context;
@@ -176,7 +277,9 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SHELF_TEST(test_example), SHELF_TEST(test_lists),  SHELF_TEST(test_attempts),
+        SHELF_TEST(test_example), SHELF_TEST(test_lists),
+        SHELF_TEST(test_finds),   SHELF_TEST(test_a_page_is_bounded),
+        SHELF_TEST(test_walk),    SHELF_TEST(test_attempts),
         SHELF_TEST(test_quota),   SHELF_TEST(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

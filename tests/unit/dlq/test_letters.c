@@ -171,6 +171,60 @@ static void test_under_way(void **state)
     assert_int_equal(letter.pinned, 0);
 }
 
+/* Who may edit what, and that nothing but the revision changes by it. */
+static void test_edits(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ald_reason reason;
+        enum letter_verdict want;
+    } cases[] = {
+        {ALD_REASON_NONE, LETTER_NO_EDIT},          {ALD_REASON_MALFORMED, LETTER_YES},
+        {ALD_REASON_UNAUTHENTICATED, LETTER_YES},   {ALD_REASON_UNKNOWN_TASK, LETTER_YES},
+        {ALD_REASON_UNMAPPED_STATUS, LETTER_YES},   {ALD_REASON_CONFLICT, LETTER_NO_EDIT},
+        {ALD_REASON_SUBMIT_FAILED, LETTER_NO_EDIT}, {ALD_REASON_SUBMIT_UNCERTAIN, LETTER_NO_EDIT},
+        {ALD_REASON_EXPIRED, LETTER_NO_EDIT},       {ALD_REASON_CONSUMER_REJECTED, LETTER_NO_EDIT},
+    };
+    assert_int_equal(ALD_COUNT(cases), ALD_REASON_COUNT);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct letter letter = letter_made(cases[i].reason);
+        struct letter before = letter;
+        assert_int_equal(letter_edit(&letter, 1), cases[i].want);
+        assert_int_equal(letter.revision, cases[i].want == LETTER_YES ? 2 : 1);
+        assert_int_equal(letter.due_at_ms, before.due_at_ms);
+        assert_int_equal(letter.state, before.state);
+    }
+    struct letter letter = letter_made(ALD_REASON_MALFORMED);
+    assert_int_equal(letter_edit(&letter, 2), LETTER_STALE);
+    for (uint64_t revision = 1; revision < LETTER_REVISIONS_MAX; revision++)
+        assert_int_equal(letter_edit(&letter, revision), LETTER_YES);
+    assert_int_equal(letter_edit(&letter, LETTER_REVISIONS_MAX), LETTER_REVISED);
+    assert_int_equal(letter_drop(&letter, NOW), LETTER_YES);
+    assert_int_equal(letter_edit(&letter, LETTER_REVISIONS_MAX), LETTER_CLOSED);
+    struct letter empty = {.reason = ALD_REASON_MALFORMED, .empty = true};
+    letter_open(&empty, &plan, NOW, 0);
+    assert_int_equal(letter_edit(&empty, 1), LETTER_EMPTY);
+}
+
+/* Rule 7: a letter edited while its attempt is under way. That one judges what it pinned, the next
+ * one the new message. */
+static void test_rule_7_an_edit_under_way(void **state)
+{
+    (void)state;
+    struct letter letter = letter_made(ALD_REASON_UNKNOWN_TASK);
+    assert_true(letter_begin(&letter, letter.due_at_ms));
+    assert_int_equal(letter_edit(&letter, 1), LETTER_YES);
+    assert_int_equal(letter.pinned, 1);
+    (void)letter_answer(&letter, &plan, ALD_DISP_STILL, NOW, 0);
+    assert_int_equal(letter_replay(&letter, false, NOW), LETTER_YES);
+    assert_true(letter_asked(&letter));
+    assert_true(letter_begin(&letter, NOW));
+    assert_int_equal(letter.pinned, 2);
+    assert_true(letter_asked(&letter));
+    (void)letter_answer(&letter, &plan, ALD_DISP_STILL, NOW, 0);
+    assert_false(letter_asked(&letter));
+}
+
 static void test_closed_stays_closed(void **state)
 {
     (void)state;
@@ -226,7 +280,11 @@ static void test_words(void **state)
         const char *why = letter_why((enum letter_verdict)v, ALD_REASON_EXPIRED);
         assert_true(strlen(why) > 20);
         assert_int_equal(why[strlen(why) - 1], '.');
+        const char *name = letter_verdict_name((enum letter_verdict)v);
+        assert_true(strlen(name) > 3);
+        assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz_"), strlen(name));
     }
+    assert_string_equal(letter_verdict_name(LETTER_YES), "");
 }
 
 int main(void)
@@ -237,6 +295,8 @@ int main(void)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_held_and_replayed),
         cmocka_unit_test(test_under_way),
+        cmocka_unit_test(test_edits),
+        cmocka_unit_test(test_rule_7_an_edit_under_way),
         cmocka_unit_test(test_closed_stays_closed),
         cmocka_unit_test(test_empty_has_nothing_to_judge),
         cmocka_unit_test(test_unproven),

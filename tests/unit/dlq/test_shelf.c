@@ -43,18 +43,20 @@ struct intake_case {
 };
 
 static const struct intake_case intake_cases[] = {
-    {"new", {1, ID_1, "malformed", "two", "none", "x", 0}, "applied"},
-    {"again", {1, ID_1, "malformed", "two", "none", "x", 0}, "duplicate"},
-    {"again under another number", {2, ID_1, "malformed", "two", "none", "x", 0}, "duplicate"},
-    {"without original", {3, ID_2, "expired", "two", "", "", 9}, "applied"},
-    {"no such reason", {4, ID_3, "boredom", "two", "none", "x", 0}, "refused"},
-    {"no reason", {5, ID_3, "", "two", "none", "x", 0}, "refused"},
-    {"id too short", {6, "01ARZ3", "conflict", "two", "none", "x", 0}, "refused"},
+    {"new", {1, ID_1, "malformed", "two", "none", "x", 0, 0, NULL}, "applied"},
+    {"again", {1, ID_1, "malformed", "two", "none", "x", 0, 0, NULL}, "duplicate"},
+    {"again under another number",
+     {2, ID_1, "malformed", "two", "none", "x", 0, 0, NULL},
+     "duplicate"},
+    {"without original", {3, ID_2, "expired", "two", "", "", 9, 0, NULL}, "applied"},
+    {"no such reason", {4, ID_3, "boredom", "two", "none", "x", 0, 0, NULL}, "refused"},
+    {"no reason", {5, ID_3, "", "two", "none", "x", 0, 0, NULL}, "refused"},
+    {"id too short", {6, "01ARZ3", "conflict", "two", "none", "x", 0, 0, NULL}, "refused"},
     {"id of other letters",
-     {7, "01ARZ3NDEKTSV4RRFFQ69G5FIL", "conflict", "two", "none", "x", 0},
+     {7, "01ARZ3NDEKTSV4RRFFQ69G5FIL", "conflict", "two", "none", "x", 0, 0, NULL},
      "refused"},
     {"id with a path",
-     {8, "../../../../../etc/passwd_", "conflict", "two", "none", "x", 0},
+     {8, "../../../../../etc/passwd_", "conflict", "two", "none", "x", 0, 0, NULL},
      "refused"},
 };
 
@@ -70,7 +72,7 @@ static void test_intake(void **state)
     char big[1200];
     memset(big, 'x', sizeof big - 1);
     big[sizeof big - 1] = '\0';
-    struct offer offer = {9, ID_3, "conflict", "two", "none", big, 0};
+    struct offer offer = {9, ID_3, "conflict", "two", "none", big, 0, 0, NULL};
     struct msg_ack ack = fixture_take(self, &offer);
     assert_string_equal(ack.disposition, "refused");
     assert_string_equal(ack.reason, "oversized");

@@ -310,6 +310,85 @@ static void test_depth(void **state)
     }
 }
 
+/* Texts of any length, as text or as base64, and numbers. */
+static void test_reading_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *want; /* want NULL: refused */
+    } cases[] = {
+        {"{}", ""},
+        {"{\"body\":\"\"}", "set:"},
+        {"{\"body\":\"a\\u00e4\"}", "set:a\xc3\xa4"},
+        {"{\"body_base64\":\"YQ==\"}", "set:a"},
+        {"{\"body_base64\":\"Y!==\"}", NULL},
+        {"{\"body_base64\":\"\",\"body\":\"\"}", NULL},
+        {"{\"body\":5}", NULL},
+        {"{\"body\":\"123456789\"}", NULL},
+        {"{\"number\":\"5\"}", NULL},
+        {"{\"number\":-5}", NULL},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct json_in_bytes bytes = {0};
+        struct ald_err err = {0};
+        uint64_t number = 7;
+        char got[32] = "";
+        const struct json_in_field fields[] = {{"body", JSON_IN_BYTES, &bytes, 0},
+                                               {"body_base64", JSON_IN_BASE64, &bytes, 0},
+                                               {"number", JSON_IN_NUMBER, &number, 0}};
+        print_message("%s\n", cases[i].body);
+        ald_buf_init(&bytes.bytes, 8);
+        enum ald_rc rc = json_in_read(ald_span_str(cases[i].body), fields, ALD_COUNT(fields), &err);
+        assert_int_equal(rc, cases[i].want ? ALD_OK : ALD_INVALID);
+        if (bytes.set && rc == ALD_OK)
+            (void)snprintf(got, sizeof got, "set:%s", ald_buf_str(&bytes.bytes));
+        assert_string_equal(got, cases[i].want ? cases[i].want : "");
+        assert_int_equal(number, 7);
+        ald_buf_free(&bytes.bytes);
+    }
+    uint64_t number = 0;
+    struct ald_err err = {0};
+    const struct json_in_field field = {"number", JSON_IN_NUMBER, &number, 0};
+    assert_int_equal(json_in_read(ald_span_str("{\"number\":5}"), &field, 1, &err), ALD_OK);
+    assert_int_equal(number, 5);
+}
+
+/* What a consumer did not take is shown as the event it is. */
+static void test_an_event_in_a_letter(void **state)
+{
+    (void)state;
+    struct ald_buf original;
+    const struct msg_event event = {.lane = 2,
+                                    .seq = 9,
+                                    .task = 77,
+                                    .provider = "two",
+                                    .state = "done",
+                                    .source = "poll",
+                                    .result_type = "text",
+                                    .result = ald_span_str("abc"),
+                                    .published_ms = 5};
+    ald_buf_init(&original, 4096);
+    assert_int_equal(ald_wire_encode(&MSG_EVENT, &event, &original), ALD_OK);
+    struct msg_letter_view letter = {.letter = "L",
+                                     .reason = "consumer_rejected",
+                                     .state = "open",
+                                     .provider = "two",
+                                     .consumer = "mailer",
+                                     .original = ald_buf_span(&original)};
+    struct json_out out = json_out_begin(&text);
+    json_out_object(&out, NULL);
+    view_letter(&out, &letter);
+    json_out_close_object(&out);
+    json_t *root = parse();
+    json_t *shown = json_object_get(root, "event");
+    assert_string_equal(json_string_value(json_object_get(root, "consumer")), "mailer");
+    assert_string_equal(json_string_value(json_object_get(shown, "result")), "abc");
+    assert_string_equal(json_string_value(json_object_get(shown, "position")), "2:9");
+    assert_null(json_object_get(root, "original"));
+    json_decref(root);
+    ald_buf_free(&original);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +400,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_letter_shows_its_original, begin, end),
         cmocka_unit_test_setup_teardown(test_figures_by_group, begin, end),
         cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_reading_bytes),
+        cmocka_unit_test_setup_teardown(test_an_event_in_a_letter, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,20 @@
+/* api_letters.h - what the routes of dead letters share. */
+#ifndef ALD_GATEWAY_API_LETTERS_H
+#define ALD_GATEWAY_API_LETTERS_H
+
+#include "services/gateway/api_call.h"
+#include "services/gateway/json_in.h"
+
+/* Read the body. False: a problem was answered. */
+ALD_NODISCARD bool letters_body(struct api_call *call, const struct json_in_field *fields,
+                                size_t count);
+
+/* Send the dlq a command about the letter of the path, and answer. letter is ask's field for its
+ * id, which is filled. */
+void letters_command(struct api_call *call, const struct ald_schema *schema, void *ask,
+                     char letter[ALD_ULID_MAX]);
+
+/* Answer with groups of letters; of what the query filters by only some can be told of groups. */
+void letters_groups(struct api_call *call, const struct msg_letters *query);
+
+#endif
