@@ -101,7 +101,7 @@ static void view_original(struct json_out *out, struct ald_span original)
     if (ald_wire_is(&MSG_EVENT, original) &&
         ald_wire_decode(&MSG_EVENT, &event, original) == ALD_OK) {
         json_out_object(out, "event");
-        view_event(out, &event);
+        ald_event_json(out, &event);
         json_out_close_object(out);
         return;
     }

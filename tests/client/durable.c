@@ -1,6 +1,6 @@
-/* A service that reads results through a durable consumer of libaldaba: each event becomes a line of
- * a file, on disk before it is acknowledged. Killed at any point it goes on where it was; a line may
- * come twice then, never not at all.
+/* A service that reads results through a durable consumer of libaldaba: each event becomes a line
+ * of a file, on disk before it is acknowledged. Killed at any point it goes on where it was; a line
+ * may come twice then, never not at all.
  *
  *   durable RUN CONSUMER FILE [INSTANCE]
  *
@@ -36,9 +36,8 @@ static void on_log(int level, const char *text, void *arg)
 static int keep(int file, const struct aldaba_event *event)
 {
     char line[512];
-    int n = snprintf(line, sizeof line,
-                     "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s %" PRIu64 " %.*s\n", event->lane,
-                     event->seq, event->task, event->state, event->deliveries,
+    int n = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s %" PRIu64 " %.*s\n",
+                     event->lane, event->seq, event->task, event->state, event->deliveries,
                      event->result_bytes < 200 ? (int)event->result_bytes : 200,
                      (const char *)event->result);
     return n > 0 && write(file, line, (size_t)n) == n;

@@ -142,7 +142,7 @@ MESSAGES = [
             ("result_type", "text"), ("code", "OK"), ("source", "callback", REQUIRED),
             ("received_ms", WHEN), ("published_ms", WHEN + 3, REQUIRED), ("trace", "00-ab-cd-01"),
             ("meta", "shelf 9"), ("deliveries", 2), ("redelivered", True), ("corrects", "0:150"),
-            ("consumer", "mailer")),
+            ("consumer", "mailer"), ("prev_all", 199), ("prev_provider", 197), ("position", "0:200")),
     message("consumer.open", ("req", 20, REQUIRED), ("consumer", "mailer", REQUIRED),
             ("provider", "sandbox"), ("state", "done"), ("from", "@1795953600123"),
             ("mode", "ordered"), ("max_deliver", 7), ("ack_wait_ms", 60000), ("max_ack_pending", 500)),
