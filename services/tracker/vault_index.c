@@ -65,8 +65,8 @@ bool vault_index_running(const struct vault *self)
 #define INDEX_ROW "(?, ?, ?)"
 #define INDEX_FOUR INDEX_ROW "," INDEX_ROW "," INDEX_ROW "," INDEX_ROW
 #define INDEX_SIXTEEN INDEX_FOUR "," INDEX_FOUR "," INDEX_FOUR "," INDEX_FOUR
-#define INDEX_INSERT(rows)                                                                         \
-    "INSERT INTO finds (task, kind, no) VALUES " rows " ON CONFLICT DO NOTHING"
+/* Not ON CONFLICT DO NOTHING: a statement of several rows that may fail is journaled by itself. */
+#define INDEX_INSERT(rows) "INSERT OR IGNORE INTO finds (task, kind, no) VALUES " rows
 
 enum { INDEX_AT_ONCE = 16 }; /* a statement for each row costs half as much again */
 
