@@ -72,8 +72,7 @@ enum ald_rc ald_control_new(zloop_t *loop, const char *endpoint, const struct al
         return rc;
     ald_control_t *self = zmalloc(sizeof *self);
     *self = (ald_control_t){.ops = *ops, .loop = loop, .sock = sock};
-    zloop_reader(loop, ald_sock_z(sock), control_read, self);
-    zloop_reader_set_tolerant(loop, ald_sock_z(sock));
+    ald_sock_watch(sock, loop, control_read, self);
     *out = self;
     return ALD_OK;
 }
@@ -83,7 +82,6 @@ void ald_control_destroy(ald_control_t **self_p)
     ald_control_t *self = *self_p;
     if (!self)
         return;
-    zloop_reader_end(self->loop, ald_sock_z(self->sock));
     ald_sock_destroy(&self->sock);
     free(self);
     *self_p = NULL;

@@ -263,8 +263,7 @@ enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *opt
         ald_courier_destroy(&self);
         return rc;
     }
-    zloop_reader(loop, ald_sock_z(self->sock), courier_read, self);
-    zloop_reader_set_tolerant(loop, ald_sock_z(self->sock));
+    ald_sock_watch(self->sock, loop, courier_read, self);
     self->timer = zloop_timer(loop, COURIER_TICK_MS, 0, courier_tick, self);
     *out = self;
     return ALD_OK;
@@ -277,8 +276,6 @@ void ald_courier_destroy(ald_courier_t **self_p)
         return;
     if (self->timer >= 0)
         zloop_timer_end(self->loop, self->timer);
-    if (self->sock && self->timer >= 0)
-        zloop_reader_end(self->loop, ald_sock_z(self->sock));
     ald_sock_destroy(&self->sock);
     ald_parcels_free(&self->parcels);
     ald_buf_free(&self->frame);

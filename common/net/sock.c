@@ -17,7 +17,12 @@
 
 struct ald_sock {
     zsock_t *z;
-    int lock; /* of a bound ipc path, else -1 */
+    int lock;      /* of a bound ipc path, else -1 */
+    zloop_t *loop; /* that watches it, or NULL */
+    zloop_reader_fn *ready;
+    void *arg;
+    bool turning; /* ready is at work */
+    int again;    /* timer of its next call, or -1 */
 };
 
 enum { SOCK_QUEUE = 1000, SOCK_HANDSHAKE_MS = 5000, SOCK_FRAME_MAX = 64 * 1024 };
@@ -169,6 +174,7 @@ static enum ald_rc sock_open(const struct ald_sock_options *options, const char 
                            endpoint);
     ald_sock_t *self = zmalloc(sizeof *self);
     self->lock = -1;
+    self->again = -1;
     self->z = zsock_new(options->type);
     ALD_ASSERT(self->z);
     sock_options(self->z, options);
@@ -223,11 +229,72 @@ enum ald_rc ald_sock_connect(const struct ald_sock_options *options, const char 
     return ALD_OK;
 }
 
+static int sock_again(zloop_t *loop, int timer, void *arg);
+
+/* ZeroMQ's descriptor tells that something has changed, once: whatever is done with the socket may
+ * have taken that in. So after each use it is asked what is there. */
+static void sock_look(ald_sock_t *self)
+{
+    if (self->again < 0 && (zsock_events(self->z) & ZMQ_POLLIN) != 0)
+        self->again = zloop_timer(self->loop, 0, 1, sock_again, self);
+}
+
+static int sock_turn(ald_sock_t *self)
+{
+    self->turning = true;
+    int rc = self->ready(self->loop, self->z, self->arg);
+    self->turning = false;
+    sock_look(self);
+    return rc;
+}
+
+static int sock_again(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop, (void)timer;
+    ald_sock_t *self = arg;
+    self->again = -1;
+    return sock_turn(self);
+}
+
+static int sock_changed(zloop_t *loop, zmq_pollitem_t *item, void *arg)
+{
+    (void)loop, (void)item;
+    return sock_turn(arg);
+}
+
+static zmq_pollitem_t sock_item(const ald_sock_t *self)
+{
+    return (zmq_pollitem_t){.fd = zsock_fd(self->z), .events = ZMQ_POLLIN};
+}
+
+void ald_sock_watch(ald_sock_t *self, zloop_t *loop, zloop_reader_fn *ready, void *arg)
+{
+    ALD_ASSERT(!self->loop);
+    self->loop = loop;
+    self->ready = ready;
+    self->arg = arg;
+    zmq_pollitem_t item = sock_item(self);
+    ALD_ASSERT(zloop_poller(loop, &item, sock_changed, self) == 0);
+    zloop_poller_set_tolerant(loop, &item);
+    sock_look(self);
+}
+
+static void sock_unwatch(ald_sock_t *self)
+{
+    if (!self->loop)
+        return;
+    zmq_pollitem_t item = sock_item(self);
+    zloop_poller_end(self->loop, &item);
+    if (self->again >= 0)
+        (void)zloop_timer_end(self->loop, self->again);
+}
+
 void ald_sock_destroy(ald_sock_t **self_p)
 {
     ald_sock_t *self = *self_p;
     if (!self)
         return;
+    sock_unwatch(self);
     zsock_destroy(&self->z);
     if (self->lock >= 0)
         close(self->lock); /* the file stays: removing it would race with the next owner */
@@ -242,14 +309,15 @@ zsock_t *ald_sock_z(ald_sock_t *self)
 
 zmsg_t *ald_sock_recv(ald_sock_t *self)
 {
-    if ((zsock_events(self->z) & ZMQ_POLLIN) == 0)
-        return NULL;
-    return zmsg_recv(self->z);
+    return zmsg_recv(self->z); /* its time limit is 0 */
 }
 
 enum ald_rc ald_sock_send(ald_sock_t *self, zmsg_t **msg_p)
 {
-    return zmsg_send(msg_p, self->z) == 0 ? ALD_OK : ALD_AGAIN;
+    enum ald_rc rc = zmsg_send(msg_p, self->z) == 0 ? ALD_OK : ALD_AGAIN;
+    if (self->loop && !self->turning)
+        sock_look(self);
+    return rc;
 }
 
 enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema, const void *msg)

@@ -53,8 +53,14 @@ ALD_NODISCARD enum ald_rc ald_sock_serve(const struct ald_settings *settings, co
                                          struct ald_err *err);
 void ald_sock_destroy(ald_sock_t **self_p);
 
-/* The czmq socket, for zloop; borrowed until destroy. */
+/* The czmq socket; borrowed until destroy. */
 zsock_t *ald_sock_z(ald_sock_t *self);
+
+/* From now on the loop calls ready when there may be a message, until the socket is destroyed,
+ * while the loop lives. ready may find none, or leave some for its next call, which comes by
+ * itself. It does not destroy the socket. Cheaper than a reader of zloop, which asks every socket
+ * at every turn. */
+void ald_sock_watch(ald_sock_t *self, zloop_t *loop, zloop_reader_fn *ready, void *arg);
 
 /* Receive a whole message without waiting. NULL: nothing there. The caller owns it. */
 zmsg_t *ald_sock_recv(ald_sock_t *self);

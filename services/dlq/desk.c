@@ -382,8 +382,7 @@ enum ald_rc desk_new(zloop_t *loop, const struct desk_options *options, desk_t *
         desk_destroy(out);
         return rc;
     }
-    (void)zloop_reader(loop, ald_sock_z(self->sock), desk_read, self);
-    zloop_reader_set_tolerant(loop, ald_sock_z(self->sock));
+    ald_sock_watch(self->sock, loop, desk_read, self);
     return ALD_OK;
 }
 
@@ -392,8 +391,6 @@ void desk_destroy(desk_t **self_p)
     desk_t *self = *self_p;
     if (self == NULL)
         return;
-    if (self->sock != NULL)
-        zloop_reader_end(self->loop, ald_sock_z(self->sock));
     ald_sock_destroy(&self->sock);
     free(self->acks);
     free(self);

@@ -206,11 +206,10 @@ static int caller_read(zloop_t *loop, zsock_t *sock, void *arg)
     return 0;
 }
 
-static void caller_hang_up(caller_t *self, struct caller_line *line)
+static void caller_hang_up(struct caller_line *line)
 {
     if (!line->sock)
         return;
-    zloop_reader_end(self->loop, ald_sock_z(line->sock));
     ald_sock_destroy(&line->sock);
     line->channel[0] = '\0';
 }
@@ -229,7 +228,7 @@ static struct caller_line *caller_place(caller_t *self)
             oldest = line;
     }
     ALD_ASSERT(oldest);
-    caller_hang_up(self, oldest);
+    caller_hang_up(oldest);
     return oldest;
 }
 
@@ -249,8 +248,7 @@ static enum ald_rc caller_dial(caller_t *self, const char *channel, struct calle
     if (rc != ALD_OK)
         return rc;
     ald_text_cut(line->channel, sizeof line->channel, ald_span_str(channel));
-    (void)zloop_reader(self->loop, ald_sock_z(line->sock), caller_read, self);
-    zloop_reader_set_tolerant(self->loop, ald_sock_z(line->sock));
+    ald_sock_watch(line->sock, self->loop, caller_read, self);
     *out = line;
     return ALD_OK;
 }
@@ -384,7 +382,7 @@ void caller_destroy(caller_t **self_p)
     zloop_poller_end(self->loop, &item);
     (void)zloop_timer_end(self->loop, self->timer);
     for (size_t i = 0; i < CALLER_LINES_MAX; i++)
-        caller_hang_up(self, &self->lines[i]);
+        caller_hang_up(&self->lines[i]);
     close(self->event);
     (void)pthread_mutex_destroy(&self->lock);
     free(self);

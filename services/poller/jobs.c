@@ -239,9 +239,7 @@ static enum ald_rc jobs_open(jobs_t *self, struct ald_err *err)
         rc = ald_sock_connect(&sock, options->endpoint, &self->sock, err);
     if (rc != ALD_OK)
         return rc;
-    if (zloop_reader(self->loop, ald_sock_z(self->sock), jobs_read, self) != 0)
-        return ald_err_set(err, ALD_IO, "the event loop takes no more sockets");
-    zloop_reader_set_tolerant(self->loop, ald_sock_z(self->sock));
+    ald_sock_watch(self->sock, self->loop, jobs_read, self);
     self->timer = zloop_timer(self->loop, JOBS_TICK_MS, 0, jobs_tick, self);
     return ALD_OK;
 }
@@ -274,8 +272,6 @@ void jobs_destroy(jobs_t **self_p)
     *self_p = NULL;
     if (self->timer >= 0)
         zloop_timer_end(self->loop, self->timer);
-    if (self->sock)
-        zloop_reader_end(self->loop, ald_sock_z(self->sock));
     ald_sock_destroy(&self->sock);
     ald_courier_destroy(&self->courier);
     ald_window_free(&self->settled);

@@ -110,14 +110,11 @@ static bool events_item(events_t *self, struct sender *sender, struct ald_span b
     struct msg_callback callback;
     struct msg_reinject reinject;
     struct msg_closing closing;
-    if (ald_wire_is(&MSG_CALLBACK, bytes) && sender &&
-        ald_wire_decode(&MSG_CALLBACK, &callback, bytes) == ALD_OK)
+    if (sender && ald_wire_decode(&MSG_CALLBACK, &callback, bytes) == ALD_OK)
         act_callback(self->tracker, sender, &callback, bytes, ack);
-    else if (ald_wire_is(&MSG_REINJECT, bytes) &&
-             ald_wire_decode(&MSG_REINJECT, &reinject, bytes) == ALD_OK)
+    else if (ald_wire_decode(&MSG_REINJECT, &reinject, bytes) == ALD_OK)
         act_reinject(self->tracker, &reinject, ack);
-    else if (ald_wire_is(&MSG_CLOSING, bytes) &&
-             ald_wire_decode(&MSG_CLOSING, &closing, bytes) == ALD_OK)
+    else if (ald_wire_decode(&MSG_CLOSING, &closing, bytes) == ALD_OK)
         act_closing(self->tracker, &closing, ack);
     else
         return false;
@@ -242,9 +239,7 @@ enum ald_rc events_new(struct tracker *tracker, events_t **out, struct ald_err *
     self->sock = sock;
     ald_metric_register(&events_garbage);
     ald_metric_register(&events_received);
-    zloop_t *loop = ald_service_loop(tracker->service);
-    zloop_reader(loop, ald_sock_z(sock), events_read, self);
-    zloop_reader_set_tolerant(loop, ald_sock_z(sock));
+    ald_sock_watch(sock, ald_service_loop(tracker->service), events_read, self);
     *out = self;
     return ALD_OK;
 }
@@ -254,7 +249,6 @@ void events_destroy(events_t **self_p)
     events_t *self = *self_p;
     if (!self)
         return;
-    zloop_reader_end(ald_service_loop(self->tracker->service), ald_sock_z(self->sock));
     inbox_forget(&self->inbox);
     ald_sock_destroy(&self->sock);
     free(self);

@@ -325,8 +325,7 @@ enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)
     enum ald_rc rc =
         ald_sock_serve(tracker->settings, ALD_CHANNEL_FEED, ZMQ_XPUB, 0, &self->pub, err);
     if (rc == ALD_OK) {
-        zloop_reader(loop, ald_sock_z(self->pub), feed_read_pub, self);
-        zloop_reader_set_tolerant(loop, ald_sock_z(self->pub));
+        ald_sock_watch(self->pub, loop, feed_read_pub, self);
         rc = ald_sock_serve(tracker->settings, ALD_CHANNEL_CONSUME, ZMQ_ROUTER, 0, &self->consume,
                             err);
     }
@@ -334,8 +333,7 @@ enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)
         feed_destroy(&self);
         return rc;
     }
-    zloop_reader(loop, ald_sock_z(self->consume), feed_read_consume, self);
-    zloop_reader_set_tolerant(loop, ald_sock_z(self->consume));
+    ald_sock_watch(self->consume, loop, feed_read_consume, self);
     *out = self;
     return ALD_OK;
 }
@@ -345,11 +343,6 @@ void feed_destroy(feed_t **self_p)
     feed_t *self = *self_p;
     if (!self)
         return;
-    zloop_t *loop = ald_service_loop(self->tracker->service);
-    if (self->pub)
-        zloop_reader_end(loop, ald_sock_z(self->pub));
-    if (self->consume)
-        zloop_reader_end(loop, ald_sock_z(self->consume));
     feed_forget(self);
     for (size_t i = 0; i < self->waiter_count; i++)
         zframe_destroy(&self->waiters[i].who);

@@ -358,9 +358,7 @@ enum ald_rc jobs_new(struct tracker *tracker, jobs_t **out, struct ald_err *err)
     self->last_lease = (uint64_t)ald_clock_now().wall_ms * 1000;
     ald_metric_register(&jobs_leased);
     ald_metric_register(&jobs_garbage);
-    zloop_t *loop = ald_service_loop(tracker->service);
-    zloop_reader(loop, ald_sock_z(sock), jobs_read, self);
-    zloop_reader_set_tolerant(loop, ald_sock_z(sock));
+    ald_sock_watch(sock, ald_service_loop(tracker->service), jobs_read, self);
     *out = self;
     return ALD_OK;
 }
@@ -378,7 +376,6 @@ void jobs_destroy(jobs_t **self_p)
         return;
     for (size_t i = 0; i < self->count; i++)
         zframe_destroy(&self->pollers[i].who);
-    zloop_reader_end(ald_service_loop(self->tracker->service), ald_sock_z(self->sock));
     inbox_forget(&self->inbox);
     ald_buf_free(&self->submission);
     ald_sock_destroy(&self->sock);

@@ -341,9 +341,7 @@ enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *er
     self->tracker = tracker;
     self->sock = sock;
     ald_metric_register(&query_garbage);
-    zloop_t *loop = ald_service_loop(tracker->service);
-    zloop_reader(loop, ald_sock_z(sock), query_read, self);
-    zloop_reader_set_tolerant(loop, ald_sock_z(sock));
+    ald_sock_watch(sock, ald_service_loop(tracker->service), query_read, self);
     *out = self;
     return ALD_OK;
 }
@@ -359,7 +357,6 @@ void query_destroy(query_t **self_p)
     query_t *self = *self_p;
     if (!self)
         return;
-    zloop_reader_end(ald_service_loop(self->tracker->service), ald_sock_z(self->sock));
     query_done(self, false);
     if (self->backup)
         query_backup_end(self, "io", "The tracker stops; make the backup again.");

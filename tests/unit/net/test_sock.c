@@ -105,6 +105,70 @@ static void test_example(void **state)
     ald_sock_destroy(&router);
 }
 
+/* A socket on a loop that ends when so many messages were taken, one at each call. */
+struct watched {
+    ald_sock_t *sock;
+    size_t left;
+};
+
+static int watched_take(zloop_t *loop, zsock_t *z, void *arg)
+{
+    (void)loop, (void)z;
+    struct watched *self = arg;
+    zmsg_t *msg = ald_sock_recv(self->sock);
+    self->left -= msg != NULL;
+    zmsg_destroy(&msg);
+    return self->left == 0 ? -1 : 0;
+}
+
+static int watched_late(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop, (void)timer, (void)arg;
+    return -1;
+}
+
+static void watched_run(struct watched *self, zloop_t *loop)
+{
+    (void)zloop_timer(loop, PATIENCE_MS, 1, watched_late, NULL);
+    (void)zloop_start(loop);
+    assert_int_equal(self->left, 0);
+}
+
+static void test_watched_is_called_again_for_what_is_left(void **state)
+{
+    const char *at = endpoint(*state, "a");
+    zloop_t *loop = zloop_new();
+    struct watched router = {.sock = opened(&ROUTER, at, true), .left = 5};
+    ald_sock_t *dealer = opened(&DEALER, at, false);
+    ald_sock_watch(router.sock, loop, watched_take, &router);
+    for (size_t i = 0; i < 5; i++)
+        send_soon(dealer, message(10));
+    watched_run(&router, loop);
+    ald_sock_destroy(&router.sock);
+    ald_sock_destroy(&dealer);
+    zloop_destroy(&loop);
+}
+
+/* To send takes in what has come meanwhile, and the descriptor tells of it no more. */
+static void test_watched_sees_what_came_with_a_send(void **state)
+{
+    const char *at = endpoint(*state, "a");
+    zloop_t *loop = zloop_new();
+    ald_sock_t *router = opened(&ROUTER, at, true);
+    struct watched dealer = {.sock = opened(&DEALER, at, false), .left = 1};
+    send_soon(dealer.sock, message(10));
+    ald_sock_watch(dealer.sock, loop, watched_take, &dealer);
+    send_soon(router, recv_soon(router));
+    int64_t until_ms = ald_clock_now().mono_ms + PATIENCE_MS;
+    while ((zsock_events(ald_sock_z(dealer.sock)) & ZMQ_POLLIN) == 0)
+        assert_true(ald_clock_now().mono_ms < until_ms);
+    send_soon(dealer.sock, message(10));
+    watched_run(&dealer, loop);
+    ald_sock_destroy(&dealer.sock);
+    ald_sock_destroy(&router);
+    zloop_destroy(&loop);
+}
+
 static void test_an_endpoint_has_one_owner(void **state)
 {
     const char *at = endpoint(*state, "a");
@@ -278,6 +342,9 @@ int main(void)
     zsys_init();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_example, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_watched_is_called_again_for_what_is_left, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_watched_sees_what_came_with_a_send, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_endpoint_has_one_owner, setup, teardown),
         cmocka_unit_test_setup_teardown(test_where_no_socket_can_be_made, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_folder_of_somebody_else, setup, teardown),
