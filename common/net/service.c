@@ -1,6 +1,5 @@
 #include "common/net/service.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,11 +16,11 @@
 #include "common/config/fit.h"
 #include "common/net/control.h"
 #include "common/net/reload.h"
+#include "common/net/service_args.h"
 
 enum {
     SERVICE_DRAIN_MS = 8000, /* then we stop with work left */
-    SERVICE_DRAIN_TICK_MS = 20,
-    SERVICE_FLAGS_MAX = 64
+    SERVICE_DRAIN_TICK_MS = 20
 };
 
 struct ald_service {
@@ -39,89 +38,6 @@ struct ald_service {
     int64_t patience_ms;
     int exit_code;
 };
-
-/* What the command line said. */
-struct service_arguments {
-    const char *config;
-    const char *flags[SERVICE_FLAGS_MAX + 1]; /* and the mode's */
-    size_t flag_count;
-    bool check;
-    bool print;
-    const struct ald_service_mode *mode; /* that there is */
-    const char *folder;                  /* NULL: it was not chosen */
-    int64_t patience_ms;                 /* below 0: not said */
-    char mode_flag[ALD_PATH_MAX + 64];
-};
-
-enum { OPT_CHECK = 256, OPT_PRINT, OPT_SET, OPT_MODE, OPT_PATIENCE };
-
-static error_t service_option(int key, char *value, struct argp_state *state)
-{
-    struct service_arguments *arguments = state->input;
-    switch (key) {
-    case 'c':
-        arguments->config = value;
-        return 0;
-    case OPT_CHECK:
-        arguments->check = true;
-        return 0;
-    case OPT_PRINT:
-        arguments->print = true;
-        return 0;
-    case OPT_SET:
-        if (arguments->flag_count == SERVICE_FLAGS_MAX)
-            argp_error(state, "more than %d --set options", SERVICE_FLAGS_MAX);
-        arguments->flags[arguments->flag_count++] = value;
-        return 0;
-    case OPT_MODE:
-        arguments->folder = value;
-        return 0;
-    case OPT_PATIENCE:
-        if (ald_text_duration_ms(ald_span_str(value), &arguments->patience_ms) != ALD_OK)
-            argp_error(state, "--patience takes a time such as 90s or 5m, not '%s'", value);
-        return 0;
-    case ARGP_KEY_END:
-        if (arguments->patience_ms >= 0 && !arguments->folder)
-            argp_error(state, "--patience goes with --%s", arguments->mode->option);
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "unexpected argument: %s", value);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static void service_version(FILE *stream, struct argp_state *state)
-{
-    (void)fprintf(stream, "%s %s\n", state->name, ALDABA_VERSION);
-}
-
-static void service_arguments(int argc, char **argv, const struct ald_service_ops *ops,
-                              struct service_arguments *out)
-{
-    struct argp_option options[] = {
-        {"config", 'c', "FILE", 0, "Read the settings from FILE", 0},
-        {"set", OPT_SET, "KEY=VALUE", 0, "Set one setting, over file and environment", 0},
-        {"check-config", OPT_CHECK, NULL, 0, "Print all errors in the settings; exit 0 or 78", 0},
-        {"print-config", OPT_PRINT, NULL, 0, "Print the settings in force, secrets masked", 0},
-        {0},
-        {0},
-        {0},
-    };
-    out->mode = ops->mode;
-    out->patience_ms = -1;
-    if (ops->mode) {
-        struct argp_option *more = &options[ALD_COUNT(options) - 3];
-        more[0] = (struct argp_option){ops->mode->option, OPT_MODE, "DIR", 0, ops->mode->help, 0};
-        more[1] = (struct argp_option){
-            "patience", OPT_PATIENCE, "TIME", 0, "Give up after so long without getting on", 0};
-    }
-    struct argp argp = {.options = options, .parser = service_option, .doc = ops->help};
-    argp_program_version_hook = service_version;
-    argp_err_exit_status = ALD_EXIT_USAGE;
-    (void)argp_parse(&argp, argc, argv, 0, NULL, out);
-}
 
 /* The folder of a mode becomes a setting, where the mode finds it as the daemon does. */
 static bool service_mode(ald_service_t *self, struct service_arguments *arguments)
@@ -387,6 +303,23 @@ static int service_run(ald_service_t *self)
     return self->exit_code != 0 ? self->exit_code : left;
 }
 
+/* Stdout is the report's. */
+static int service_verify(const struct ald_service_ops *ops, const char *dir)
+{
+    struct ald_report report = {.to = stdout};
+    struct ald_err err = {0};
+    enum ald_rc rc = ops->verify(dir, &report, &err);
+    bool told = fflush(stdout) == 0 && !ferror(stdout);
+    if (rc != ALD_OK || !told)
+        (void)fprintf(stderr, "aldaba-%s: %s\n", ops->name,
+                      rc != ALD_OK ? err.text : "the report can't be written");
+    if (rc == ALD_CORRUPT)
+        return ALD_EXIT_FAILED;
+    if (rc != ALD_OK || !told)
+        return ALD_EXIT_UNAVAILABLE;
+    return report.problems > 0 ? ALD_EXIT_FAILED : 0;
+}
+
 int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, void *context)
 {
     struct service_arguments arguments = {0};
@@ -395,6 +328,8 @@ int ald_service_main(int argc, char **argv, const struct ald_service_ops *ops, v
     (void)sigaddset(&reload, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &reload, NULL); /* one that comes while we start is heeded then */
     service_arguments(argc, argv, ops, &arguments);
+    if (arguments.verify)
+        return service_verify(ops, arguments.verify);
     ald_service_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);
     self->ops = ops;

@@ -7,6 +7,7 @@
  * right the daemon is told.
  *
  * A program may have a second way to run, for one folder and without a control channel: its mode.
+ * And it may look at its stores without running (report.h): exit codes 0; 1 something is wrong.
  *
  * Exit codes: 0; 64 usage; 69 cannot open or bind; 75 stopped with work left; 78 configuration; a
  * mode may add its own.
@@ -20,10 +21,17 @@
 #include "common/base/rc.h"
 #include "common/config/profile.h"
 #include "common/config/settings.h"
+#include "common/store/report.h"
 
 typedef struct ald_service ald_service_t;
 
-enum { ALD_EXIT_USAGE = 64, ALD_EXIT_UNAVAILABLE = 69, ALD_EXIT_AGAIN = 75, ALD_EXIT_CONFIG = 78 };
+enum {
+    ALD_EXIT_FAILED = 1,
+    ALD_EXIT_USAGE = 64,
+    ALD_EXIT_UNAVAILABLE = 69,
+    ALD_EXIT_AGAIN = 75,
+    ALD_EXIT_CONFIG = 78
+};
 
 struct ald_service_ops;
 
@@ -63,6 +71,10 @@ struct ald_service_ops {
     void (*reload)(void *self, ald_profiles_t *fresh);
     /* Bring gauges up to date before the metrics are written; may be NULL. */
     void (*measure)(void *self);
+    /* Look at the stores in a folder, read only, for `--verify DIR`: no settings are needed, and a
+     * daemon may be at work there. ALD_OK: what was found is in the report. Else err says why they
+     * can't be read. NULL: it has none. */
+    enum ald_rc (*verify)(const char *dir, struct ald_report *report, struct ald_err *err);
 };
 
 /* Run a daemon; returns main's exit code. self is the daemon's own zeroed context. */

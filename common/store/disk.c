@@ -157,3 +157,13 @@ enum ald_rc ald_disk_lock(const char *path, int *fd, struct ald_err *err)
         return ald_err_set(err, ALD_EXISTS, "Another process holds %s: stop it first.", path);
     return ald_err_set(err, ALD_IO, "The lock file %s can't be locked: %s.", path, strerror(code));
 }
+
+bool ald_disk_locked(const char *path)
+{
+    int file = ald_regular_open(path, O_RDONLY);
+    if (file < 0)
+        return false;
+    bool held = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(file);
+    return held;
+}

@@ -41,4 +41,7 @@ ALD_NODISCARD enum ald_rc ald_disk_settle(const char *path);
  * ALD_EXISTS: somebody has it. ALD_IO. err names the holder's file. */
 ALD_NODISCARD enum ald_rc ald_disk_lock(const char *path, int *fd, struct ald_err *err);
 
+/* Does a process hold the lock of this path? Makes nothing, and holds nothing when it returns. */
+bool ald_disk_locked(const char *path);
+
 #endif

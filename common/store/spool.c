@@ -165,19 +165,24 @@ static int64_t spool_autocheckpoint(const ald_spool_t *self)
     return small ? (int64_t)pages : SPOOL_AUTOCHECKPOINT;
 }
 
-static enum ald_rc spool_open_store(ald_spool_t *self, struct ald_err *err)
+struct ald_store_options spool_store_options(const char *path)
 {
-    char path[ALD_STORE_PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/spool.db", self->dir);
-    const struct ald_store_options options = {
+    return (struct ald_store_options){
         .path = path,
         .application_id = SPOOL_APPLICATION_ID,
         .steps = spool_steps,
         .step_count = ALD_COUNT(spool_steps),
-        .shrink = true,
-        .wal_autocheckpoint = spool_autocheckpoint(self),
-        .wal_max_bytes = self->options.wal_max_bytes,
     };
+}
+
+static enum ald_rc spool_open_store(ald_spool_t *self, struct ald_err *err)
+{
+    char path[ALD_STORE_PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/spool.db", self->dir);
+    struct ald_store_options options = spool_store_options(path);
+    options.shrink = true;
+    options.wal_autocheckpoint = spool_autocheckpoint(self);
+    options.wal_max_bytes = self->options.wal_max_bytes;
     enum ald_rc rc = ald_store_open(&options, &self->store, err);
     if (rc == ALD_FULL && spool_give_reserve(self))
         rc = ald_store_open(&options, &self->store, err);

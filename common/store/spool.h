@@ -58,6 +58,13 @@ struct ald_spool_stats {
  * read. err says so in one sentence. */
 ALD_NODISCARD enum ald_rc ald_spool_find(const char *dir, struct ald_err *err);
 
+/* Look at a spool without locking it: the file, the sum of each row, how many wait. What is found
+ * goes to the report; what is wrong, too. ALD_OK: it was read, whole or not. Else as
+ * ald_spool_find, or why it can't be read; err says so. */
+struct ald_report;
+ALD_NODISCARD enum ald_rc ald_spool_check(const char *dir, struct ald_report *report,
+                                          struct ald_err *err);
+
 /* Open or create; recover. Errors as ald_store_open; ALD_EXISTS: another process has the folder. */
 ALD_NODISCARD enum ald_rc ald_spool_open(const struct ald_spool_options *options, ald_spool_t **out,
                                          struct ald_err *err);

@@ -152,6 +152,12 @@ static bool spool_row_is_whole(ald_stmt_t *stmt, const struct ald_spool_item *it
     return ald_span_eq(ald_stmt_blob(stmt, 5), ald_span_of(sum, sizeof sum));
 }
 
+bool spool_row_whole(ald_stmt_t *stmt, struct ald_spool_item *item)
+{
+    *item = spool_row(stmt);
+    return spool_row_is_whole(stmt, item);
+}
+
 static void spool_visit(struct spool_walk *walk, ald_stmt_t *stmt)
 {
     struct ald_spool_item item = spool_row(stmt);

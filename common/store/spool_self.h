@@ -1,6 +1,7 @@
-/* spool_self.h - what the two files of the spool share. Nobody else includes it.
+/* spool_self.h - what the files of the spool share. Nobody else includes it.
  *
  * spool.c: open, close, numbers, the reserve. spool_rows.c: items.
+ * spool_check.c: a look at one.
  */
 #ifndef ALD_STORE_SPOOL_SELF_H
 #define ALD_STORE_SPOOL_SELF_H
@@ -21,6 +22,12 @@ struct ald_spool {
     bool reserve_gone;
     struct ald_spool_stats stats;
 };
+
+/* How a spool's file is opened. */
+struct ald_store_options spool_store_options(const char *path);
+/* Is the row that a statement stands on (num, at_ms, provider, proof, size, sum, bytes) as it was
+ * written? */
+bool spool_row_whole(ald_stmt_t *stmt, struct ald_spool_item *item);
 
 /* ald_store_prepare, or ALD_IO while the spool is closed. */
 enum ald_rc spool_prepare(ald_spool_t *self, const char *sql, ald_stmt_t **out);

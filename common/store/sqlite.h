@@ -3,6 +3,7 @@
  * sqlite.c: statements and transactions. sqlite_open.c: start-up protocol, migrations, close.
  * sqlite_wal.c: checkpoints and copies. sqlite_checkpointer.c: checkpoints beside the commits.
  * sqlite_log.c: what the log is written through.
+ * sqlite_check.c: is a file whole?
  */
 #ifndef ALD_STORE_SQLITE_H
 #define ALD_STORE_SQLITE_H

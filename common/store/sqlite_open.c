@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/buf.h"
+#include "common/base/codec.h"
 #include "common/base/regular.h"
 #include "common/store/disk.h"
 
@@ -118,13 +120,29 @@ static void open_library(void)
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-static enum ald_rc open_engine(ald_store_t *self, struct ald_err *err)
+/* A file that stands still is read without its log and without locks, for which files would be made
+ * beside it. */
+static int open_still(ald_store_t *self)
+{
+    struct ald_buf uri;
+    ald_buf_init(&uri, 4 * ALD_STORE_PATH_MAX);
+    ald_buf_put_str(&uri, "file:");
+    ald_percent_encode(&uri, ald_span_str(self->path));
+    ald_buf_put_str(&uri, "?immutable=1");
+    int code = sqlite3_open_v2(ald_buf_str(&uri), &self->db,
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    ald_buf_free(&uri);
+    return code;
+}
+
+static enum ald_rc open_engine(ald_store_t *self, bool still, struct ald_err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     ALD_ASSERT(pthread_once(&once, open_library) == 0);
     int flags = self->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     const char *vfs = self->read_only ? NULL : store_log_vfs();
-    int code = sqlite3_open_v2(self->path, &self->db, flags | SQLITE_OPEN_NOMUTEX, vfs);
+    int code = still ? open_still(self)
+                     : sqlite3_open_v2(self->path, &self->db, flags | SQLITE_OPEN_NOMUTEX, vfs);
     if (code != SQLITE_OK)
         return open_error(self, store_rc(self, code), "open", err);
     (void)sqlite3_extended_result_codes(self->db, 1);
@@ -215,7 +233,7 @@ static enum ald_rc open_check_version(ald_store_t *self, const struct ald_store_
                            "backup.",
                            self->path, (long long)self->version, (long long)min_reader,
                            (long long)program);
-    if (self->read_only && self->version < program)
+    if (self->read_only && !options->older && self->version < program)
         return ald_err_set(err, ALD_VERSION,
                            "%s has schema %lld, this program needs %lld: start its owner first.",
                            self->path, (long long)self->version, (long long)program);
@@ -271,7 +289,7 @@ static enum ald_rc open_all(ald_store_t *self, const struct ald_store_options *o
     bool fresh = false;
     enum ald_rc rc = self->read_only ? ALD_OK : open_prepare_disk(self, err);
     if (rc == ALD_OK)
-        rc = open_engine(self, err);
+        rc = open_engine(self, options->still, err);
     if (rc == ALD_OK)
         rc = open_identify(self, options, &fresh, err);
     if (rc == ALD_OK)
@@ -293,6 +311,7 @@ static enum ald_rc open_all(ald_store_t *self, const struct ald_store_options *o
 static void open_check_options(const struct ald_store_options *options)
 {
     ALD_ASSERT(options->path != NULL && options->path[0] != '\0');
+    ALD_ASSERT(options->read_only || (!options->still && !options->older));
     for (size_t i = 0; i < options->step_count; i++) {
         const struct ald_store_step *step = &options->steps[i];
         ALD_ASSERT(step->version == (int64_t)i + 1 && step->version <= INT32_MAX);

@@ -50,6 +50,9 @@ struct ald_store_options {
     const struct ald_store_step *steps;
     size_t step_count; /* the program's version is the last step's */
     bool read_only;    /* no lock, no protocol, no migration; the file must be there and migrated */
+    bool older;        /* with read_only: or not migrated yet; ald_store_version tells */
+    bool still;        /* with read_only: nobody writes it, and its log is empty. Nothing is made or
+                        * touched beside it */
     bool shrink;       /* a new file can give room back to the disk: ald_store_shrink */
     uint64_t cache_bytes;       /* 0 = the engine's */
     int64_t wal_autocheckpoint; /* pages; 0 = 20000 */
@@ -123,6 +126,14 @@ int64_t ald_stmt_i64(ald_stmt_t *stmt, int column);
 struct ald_span ald_stmt_text(ald_stmt_t *stmt, int column);
 struct ald_span ald_stmt_blob(ald_stmt_t *stmt, int column);
 bool ald_stmt_is_null(ald_stmt_t *stmt, int column);
+
+/* Read the whole file and say what is wrong in it: pages, order, indexes, constraints. Takes as
+ * long as reading it takes; within one snapshot. fn is called with each fault, up to a bound.
+ * ALD_OK: it was read, whole or not. ALD_IO, ALD_CORRUPT: it can't be read to its end. */
+typedef void ald_store_fault_fn(void *context, struct ald_span fault);
+ALD_NODISCARD enum ald_rc ald_store_check(ald_store_t *self, ald_store_fault_fn *fn, void *context);
+/* Has this store a log with something in it? Then it was not closed, or somebody has it open. */
+bool ald_store_has_log(const char *path);
 
 /* Rows written by the last insert, update or delete. */
 int64_t ald_store_changes(const ald_store_t *self);

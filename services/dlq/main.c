@@ -1,4 +1,5 @@
 #include "services/dlq/dlq.h"
+#include "services/dlq/verify.h"
 
 int main(int argc, char **argv)
 {
@@ -12,6 +13,7 @@ int main(int argc, char **argv)
         .healthy = dlq_healthy,
         .reload = dlq_reload,
         .measure = dlq_measure,
+        .verify = verify_look,
     };
     struct dlq self = {0};
     return ald_service_main(argc, argv, &ops, &self);

@@ -1,3 +1,4 @@
+#include "common/store/spool.h"
 #include "services/gateway/adopt.h"
 #include "services/gateway/gateway.h"
 
@@ -29,6 +30,7 @@ int main(int argc, char **argv)
         .healthy = gateway_healthy,
         .reload = gateway_reload,
         .measure = gateway_measure,
+        .verify = ald_spool_check,
     };
     return ald_service_main(argc, argv, &ops, &self);
 }

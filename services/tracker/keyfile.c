@@ -142,16 +142,14 @@ static enum ald_rc keyfile_find(const struct ald_keys *keys, uint64_t fact)
     return ALD_NOTFOUND;
 }
 
-static enum ald_rc keyfile_compare(struct vault *vault, const struct ald_keys *keys,
+static enum ald_rc keyfile_compare(const uint64_t facts[ALD_KEYS_MAX], const struct ald_keys *keys,
                                    const char *path, struct ald_err *err)
 {
     for (unsigned i = 0; i < ALD_KEYS_MAX; i++) {
-        uint64_t fact = (uint64_t)vault_meta(vault, KEYFILE_FACTS[i]);
+        uint64_t fact = facts[i];
         enum ald_rc rc = fact == 0 ? ALD_OK : keyfile_find(keys, fact);
         if (rc == ALD_OK || (rc == ALD_NOTFOUND && i > 0)) /* an old key may be taken out */
             continue;
-        ald_log(ALD_ERROR, "keys.refused", "path=%s key=%u why=%s", ALD_Q(path),
-                (unsigned)(fact >> KEYFILE_ID_BIT & 0xff), rc == ALD_INVALID ? "altered" : "gone");
         return ald_err_set(err, ALD_INVALID,
                            "%.72s %s the callback URLs given out: put the right file back, a "
                            "backup has it. Is it lost: set no callback_keys, have no callback.key "
@@ -168,14 +166,19 @@ enum ald_rc keyfile_check(const struct ald_settings *settings, struct vault *vau
 {
     char path[PATH_MAX];
     bool same = true;
+    uint64_t facts[ALD_KEYS_MAX];
+    for (unsigned i = 0; i < ALD_KEYS_MAX; i++)
+        facts[i] = (uint64_t)vault_meta(vault, KEYFILE_FACTS[i]);
     enum ald_rc rc = keyfile_path(settings, path, err);
     if (rc == ALD_OK && !made)
-        rc = keyfile_compare(vault, keys, path, err);
+        rc = keyfile_compare(facts, keys, path, err);
+    if (rc == ALD_INVALID)
+        ald_log(ALD_ERROR, "keys.refused", "path=%s text=%s", ALD_Q(path), ALD_Q(err->text));
     if (rc != ALD_OK)
         return rc;
     for (unsigned i = 0; i < ALD_KEYS_MAX; i++) {
         uint64_t fact = i < keys->count ? keyfile_fact(keys->record[i]) : 0;
-        same = same && (uint64_t)vault_meta(vault, KEYFILE_FACTS[i]) == fact;
+        same = same && facts[i] == fact;
     }
     if (same)
         return ALD_OK;
@@ -185,4 +188,33 @@ enum ald_rc keyfile_check(const struct ald_settings *settings, struct vault *vau
                        i < keys->count ? (int64_t)keyfile_fact(keys->record[i]) : 0);
     rc = vault_commit(vault);
     return rc == ALD_OK ? rc : ald_err_set(err, rc, "tracker.db: cannot be written");
+}
+
+static enum ald_rc keyfile_facts(ald_store_t *store, uint64_t facts[ALD_KEYS_MAX])
+{
+    ald_stmt_t *stmt = NULL;
+    enum ald_rc rc = ald_store_prepare(store, "SELECT value FROM facts WHERE name = ?1", &stmt);
+    for (unsigned i = 0; rc == ALD_OK && i < ALD_KEYS_MAX; i++) {
+        ald_stmt_bind_str(stmt, 1, KEYFILE_FACTS[i]);
+        rc = ald_stmt_step(stmt);
+        facts[i] = rc == ALD_OK ? (uint64_t)ald_stmt_i64(stmt, 0) : 0;
+        ald_stmt_reset(stmt);
+        rc = rc == ALD_NOTFOUND ? ALD_OK : rc;
+    }
+    return rc;
+}
+
+enum ald_rc keyfile_verify(const char *path, ald_store_t *store, struct ald_keys *keys,
+                           struct ald_err *err)
+{
+    uint64_t facts[ALD_KEYS_MAX];
+    int fd = ald_regular_open(path, O_RDONLY);
+    if (fd < 0)
+        return ald_err_set(err, ALD_IO, "%s: cannot be opened: %s", path,
+                           ald_regular_why(path, errno));
+    enum ald_rc rc = keyfile_read(fd, path, keys, err);
+    close(fd);
+    if (rc == ALD_OK && (rc = keyfile_facts(store, facts)) != ALD_OK)
+        return ald_err_set(err, rc, "tracker.db: what it knows of keys can't be read");
+    return rc == ALD_OK ? keyfile_compare(facts, keys, path, err) : rc;
 }

@@ -25,6 +25,11 @@ ALD_NODISCARD enum ald_rc keyfile_check(const struct ald_settings *settings, str
                                         const struct ald_keys *keys, bool made,
                                         struct ald_err *err);
 
+/* Read the keys of path and hold them against what a store knows, which is only read. ALD_OK. Else
+ * err says what is wrong, as above; keys may be filled. */
+ALD_NODISCARD enum ald_rc keyfile_verify(const char *path, ald_store_t *store,
+                                         struct ald_keys *keys, struct ald_err *err);
+
 /* Write keys to <dir>/callback.key (0600, durable), for a backup. ALD_OK, ALD_IO, ALD_TOOBIG. */
 ALD_NODISCARD enum ald_rc keyfile_copy(const struct ald_keys *keys, const char *dir,
                                        struct ald_err *err);

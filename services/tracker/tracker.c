@@ -26,6 +26,7 @@
 #include "services/tracker/query.h"
 #include "services/tracker/reader.h"
 #include "services/tracker/renew.h"
+#include "services/tracker/verify.h"
 
 enum {
     TRACKER_TICK_MS = 20,
@@ -336,4 +337,5 @@ const struct ald_service_ops TRACKER_OPS = {
     .healthy = tracker_healthy,
     .reload = tracker_reload,
     .measure = tracker_measure,
+    .verify = verify_look,
 };
