@@ -175,13 +175,13 @@ static bool text_is_hidden(struct ald_span character)
     return false;
 }
 
-void ald_text_escape(struct ald_buf *out, struct ald_span text)
+static void text_escape(struct ald_buf *out, struct ald_span text, bool quoted)
 {
     while (text.len > 0) {
         size_t len = text_character(text);
         uint8_t byte = text.data[0];
         bool hidden = len > 1 && text_is_hidden(ald_span_of(text.data, len));
-        if (byte == '"' || byte == '\\')
+        if (quoted && (byte == '"' || byte == '\\'))
             ald_buf_printf(out, "\\%c", byte);
         else if (byte == '\n')
             ald_buf_put_str(out, "\\n");
@@ -192,6 +192,16 @@ void ald_text_escape(struct ald_buf *out, struct ald_span text)
         bool one = len == 0 || hidden; /* the rest of the character follows byte by byte */
         text = ald_span_skip(text, one ? 1 : len);
     }
+}
+
+void ald_text_escape(struct ald_buf *out, struct ald_span text)
+{
+    text_escape(out, text, true);
+}
+
+void ald_text_show(struct ald_buf *out, struct ald_span text)
+{
+    text_escape(out, text, false);
 }
 
 /* Letters changed, added or dropped between a and b; SIZE_MAX when one is too long to be compared.

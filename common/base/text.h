@@ -32,6 +32,8 @@ bool ald_text_utf8_ok(struct ald_span text);
  * a backslash; a line feed is \n; control characters, separators of lines and paragraphs, marks
  * that turn the direction and bytes that are not UTF-8 are \xHH, byte by byte. */
 void ald_text_escape(struct ald_buf *out, struct ald_span text);
+/* The same for people, who see no quotes around it: '"' and '\' stay as they are. */
+void ald_text_show(struct ald_buf *out, struct ald_span text);
 
 /* The word of the list that was probably meant: the fewest letters changed, added or dropped, and
  * at most a third of word's, rounded up. NULL when none is near. Borrowed from the list, where

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/config/bundled.h"
+
+enum { MERGE_OWN_MAX = 128, MERGE_NAMES_MAX = 192 }; /* that are thought of as meant */
 
 void ald_merge_init(struct ald_merge *self, const struct ald_node *providers,
                     struct ald_errors *errors)
@@ -180,6 +183,30 @@ static struct ald_node *merge_maps(ald_yaml_t *doc, const char *key, const struc
     return out;
 }
 
+/* The nearest name of the other providers, or else of the profiles that come with aldaba. */
+static void merge_unknown(struct ald_merge *self, const struct ald_node *node,
+                          const struct ald_node *extends)
+{
+    const char *names[MERGE_NAMES_MAX];
+    size_t count = 0;
+    const struct ald_node *own = self->providers ? self->providers->first : NULL;
+    for (; own != NULL && count < MERGE_OWN_MAX; own = own->next)
+        if (strcmp(own->key, node->key) != 0)
+            names[count++] = own->key;
+    for (size_t i = 0; i < ALD_BUNDLED_COUNT && count < MERGE_NAMES_MAX; i++)
+        names[count++] = ALD_BUNDLED[i].name;
+    const char *near = ald_text_nearest(extends->text, names, count);
+    if (near != NULL)
+        ald_errors_add(self->errors, extends,
+                       "There is no profile \"%.64s\" to extend; did you mean %.64s?",
+                       extends->text, near);
+    else
+        ald_errors_add(self->errors, extends,
+                       "There is no profile \"%.64s\" to extend; 'aldaba provider ls' lists those "
+                       "that come with aldaba.",
+                       extends->text);
+}
+
 /* The profile and what it extends, the last one first. 0: said why. */
 static size_t merge_chain(struct ald_merge *self, const struct ald_node *node,
                           const struct ald_node *chain[ALD_MERGE_CHAIN_MAX])
@@ -201,11 +228,13 @@ static size_t merge_chain(struct ald_merge *self, const struct ald_node *node,
         if (ring) /* a profile may have the name of the bundled one that it extends */
             own = NULL;
         const struct ald_node *next = own != NULL ? own : merge_bundled(self, extends->text);
+        if (next == NULL && !ring) {
+            merge_unknown(self, node, extends);
+            return 0;
+        }
         if (next == NULL || count == ALD_MERGE_CHAIN_MAX) {
             ald_errors_add(self->errors, extends,
-                           next == NULL && !ring
-                               ? "There is no profile \"%.64s\" to extend."
-                               : "\"%.64s\" makes too many profiles in a row, or a ring of them.",
+                           "\"%.64s\" makes too many profiles in a row, or a ring of them.",
                            extends->text);
             return 0;
         }

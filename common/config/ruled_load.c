@@ -244,11 +244,13 @@ static void ruled_load_resubmits(struct ruled_load *self, const struct ald_node 
         ald_errors_add(self->load.warnings, at,
                        "max_resubmits is used by on_stale: resubmit, and by codes of class failed "
                        "with resubmit: true: there are none.");
-    if (self->load.warnings != NULL && out->resubmit)
+    /* Who says how often knows that it is bought again. */
+    if (self->load.warnings != NULL && out->resubmit &&
+        ald_node_find(recover, "max_resubmits") == NULL)
         ald_errors_add(
             self->load.warnings, at,
-            "resubmit buys again, and needs tasks that were submitted through aldaba; of "
-            "others it is only said that they are late.");
+            "resubmit buys again, once: say how often with max_resubmits. It needs tasks that were "
+            "submitted through aldaba; of others it is only said that they are late.");
 }
 
 static void ruled_load_recover(struct ruled_load *self)

@@ -14,6 +14,7 @@
 #include "common/config/settings.h"
 #include "common/net/service.h"
 #include "services/gateway/caller.h"
+#include "services/gateway/current.h"
 #include "services/gateway/http.h"
 #include "services/gateway/keyring.h"
 
@@ -22,6 +23,7 @@ struct api {
     const ald_service_t *service;
     caller_t *caller;
     keyring_t *keyring;
+    current_t *current;                /* profiles; NULL: none are known */
     char base[ALD_ENDPOINT_MAX + 16];  /* of callback URLs, without a slash at the end */
     uint8_t tokens[ALD_TEXTS_MAX][32]; /* SHA-256 of each */
     size_t token_count;

@@ -166,3 +166,13 @@ void api_wait_full(struct api_call *call)
                 "There are too many waits and streams: try again later, or raise "
                 "gateway.api_waiters.");
 }
+
+bool api_never_polled(const struct api_call *call, const char *provider)
+{
+    ald_profiles_t *profiles = call->api->current ? current_take(call->api->current) : NULL;
+    const struct ald_profile *profile = profiles ? ald_profiles_find(profiles, provider) : NULL;
+    bool never = profile && profile->poll_url[0] == '\0' && !profile->poll_url_told;
+    if (profiles)
+        ald_profiles_destroy(&profiles);
+    return never;
+}

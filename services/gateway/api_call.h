@@ -90,4 +90,8 @@ void api_wait_leave(struct api *api);
 /* Answer that there are too many. */
 void api_wait_full(struct api_call *call);
 
+/* Is there nothing to poll, by the description of this provider? What is late is told then, or
+ * submitted again. */
+bool api_never_polled(const struct api_call *call, const char *provider);
+
 #endif

@@ -26,7 +26,8 @@ static void providers_keys(struct json_out *out, const struct msg_provider_view 
 }
 
 /* The object of a provider stays open for its budgets. */
-static void providers_begin(struct json_out *out, const struct msg_provider_view *view)
+static void providers_begin(struct api_call *call, struct json_out *out,
+                            const struct msg_provider_view *view)
 {
     json_out_object(out, NULL);
     json_out_text(out, "name", view->provider);
@@ -41,6 +42,8 @@ static void providers_begin(struct json_out *out, const struct msg_provider_view
     json_out_int(out, "polling", (int64_t)view->polling);
     json_out_time(out, "oldest_due_ms", view->oldest_due_at_ms);
     json_out_int(out, "late", (int64_t)view->late);
+    if (api_never_polled(call, view->provider))
+        json_out_bool(out, "never_polled", true);
     json_out_int(out, "stale_after_ms", view->stale_after_ms);
     json_out_bool(out, "stale_auto", view->stale_auto);
     json_out_int(out, "callbacks", (int64_t)view->callbacks);
@@ -70,7 +73,7 @@ static void providers_send(struct api_call *call, zmsg_t *answer)
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
         if (api_read(frame, &MSG_PROVIDER_VIEW, &view)) {
             providers_end(&out, begun);
-            providers_begin(&out, &view);
+            providers_begin(call, &out, &view);
             begun = true;
         } else if (begun && api_read(frame, &MSG_BUDGET, &budget)) {
             providers_budget(&out, &budget);

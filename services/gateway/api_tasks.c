@@ -61,6 +61,8 @@ static enum ald_rc tasks_send(struct api_call *call, zmsg_t *answer, unsigned st
     struct json_out out = api_json(call);
     json_out_object(&out, NULL);
     view_task(&out, &view, call->api->base, true);
+    if (api_never_polled(call, view.provider))
+        json_out_bool(&out, "never_polled", true);
     tasks_timeline(&out, answer);
     json_out_close_object(&out);
     return api_send(call, status);

@@ -185,6 +185,7 @@ static void gateway_furnish(gateway_t *self)
     const struct ald_settings *settings = ald_service_settings(self->service);
     self->api.caller = self->caller;
     self->api.keyring = self->keyring;
+    self->api.current = self->current;
     self->api.service = self->service;
     self->door.keyring = self->keyring;
     self->door.keychain = self->keychain;

@@ -44,10 +44,13 @@ static void timeline_arrivals(struct timeline *self, uint64_t task)
         char text[ALD_TEXT_MAX];
         char letter[ALD_ULID_MAX];
         ald_text_cut(letter, sizeof letter, ald_stmt_text(stmt, 3));
-        (void)snprintf(text, sizeof text, "%s, proof %s%s%s",
-                       ald_disposition_name((enum ald_disposition)ald_stmt_i64(stmt, 1)),
+        enum ald_disposition now = (enum ald_disposition)ald_stmt_i64(stmt, 1);
+        bool later = letter[0] != '\0' && now != ALD_DISP_DEAD; /* what it became by its letter */
+        (void)snprintf(text, sizeof text, "%s, proof %s%s%s%s%s",
+                       ald_disposition_name(later ? ALD_DISP_DEAD : now),
                        ald_proof_name((enum ald_proof)ald_stmt_i64(stmt, 2)),
-                       letter[0] != '\0' ? ", letter " : "", letter);
+                       letter[0] != '\0' ? ", letter " : "", letter, later ? ", later " : "",
+                       later ? ald_disposition_name(now) : "");
         timeline_add(self, ald_stmt_i64(stmt, 0), "callback", ald_span_str(text));
     }
     ald_stmt_reset(stmt);

@@ -50,6 +50,17 @@ static void test_escape(void **state)
     }
 }
 
+/* People see no quotes around it; terminals are steered as little. */
+static void test_shown(void **state)
+{
+    (void)state;
+    struct ald_buf out;
+    ald_buf_init(&out, 100);
+    ald_text_show(&out, ald_span_str("a\\b \"c\" \x1b[2J\n\xff"));
+    assert_string_equal(ald_buf_str(&out), "a\\b \"c\" \\x1b[2J\\n\\xff");
+    ald_buf_free(&out);
+}
+
 static void test_no_byte_comes_through_that_ends_a_line(void **state)
 {
     (void)state;
@@ -112,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_escape),
+        cmocka_unit_test(test_shown),
         cmocka_unit_test(test_no_byte_comes_through_that_ends_a_line),
         cmocka_unit_test(test_utf8),
     };

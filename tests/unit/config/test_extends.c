@@ -45,7 +45,10 @@ static void test_extends_nothing(void **state)
     static const struct {
         const char *yaml, *says;
     } cases[] = {
-        {"p: {extends: nobody}", "p.yaml:1:5: There is no profile \"nobody\" to extend.\n"},
+        {"p: {extends: nobody}",
+         "p.yaml:1:5: There is no profile \"nobody\" to extend; 'aldaba provider ls'"},
+        {"p: {extends: replicat}", "to extend; did you mean replicate?"},
+        {"shop: {extends: shopp}\nshops: {extends: replicate}", "did you mean shops?"},
         {"p: {extends: q}\nq: {extends: p}", "a ring of them"},
         {"p: {extends: p}", "a ring of them"},
     };

@@ -74,7 +74,7 @@ static void test_what_recover_may_say(void **state)
          false},
         {PLAIN SUBMIT MUTE CALLBACK ", recover: {on_stale: resubmit}", NULL, 1, true, true},
         {PLAIN SUBMIT MUTE CALLBACK ", recover: {on_stale: resubmit, max_resubmits: 3}", NULL, 3,
-         true, true},
+         true, false}, /* who says how often knows that it is bought again */
         {PLAIN SUBMIT MUTE CALLBACK ", recover: {on_stale: resubmit, max_resubmits: 0}", "opposite",
          0, false, false},
         {PLAIN MUTE CALLBACK ", recover: {on_stale: resubmit}", "needs submit", 0, false, false},
