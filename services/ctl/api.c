@@ -107,6 +107,16 @@ static bool api_headers(const api_t *self, const struct api_request *request,
     return ok;
 }
 
+static int api_tick(void *context, curl_off_t total, curl_off_t got, curl_off_t up, curl_off_t sent)
+{
+    const struct api_request *request = context;
+    (void)total;
+    (void)got;
+    (void)up;
+    (void)sent;
+    return request->go_on(request->context) ? 0 : 1;
+}
+
 static void api_prepare(api_t *self, const struct api_request *request, const char *url,
                         struct curl_slist *headers, struct api_exchange *exchange)
 {
@@ -126,6 +136,11 @@ static void api_prepare(api_t *self, const struct api_request *request, const ch
     if (request->body != NULL) {
         (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body);
         (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)strlen(request->body));
+    }
+    if (request->go_on != NULL) {
+        (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+        (void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, api_tick);
+        (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, request);
     }
     if (request->method != NULL)
         (void)curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);

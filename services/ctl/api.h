@@ -24,6 +24,10 @@ struct api_request {
     const char *after;  /* Last-Event-ID, or NULL */
     int64_t timeout_ms; /* 0: no end, for streams; then silence_ms bounds */
     int64_t silence_ms; /* give up when nothing came for so long; 0: never */
+    /* Called while it is waited, about once a second; false: give up, which is ALD_CLOSED. May be
+     * NULL. */
+    bool (*go_on)(void *context);
+    void *context; /* of go_on */
 };
 
 struct api_answer {

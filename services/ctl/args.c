@@ -8,14 +8,8 @@
 
 enum { ARGS_KEY_BASE = 0x100, ARGS_NAMES_MAX = 64, ARGS_WORD_SHOWN = 256 };
 
-/* name, letter, what its value is called, what it is */
-static const struct args_option {
-    const char *name;
-    int letter;
-    const char *value; /* NULL: a flag */
-    bool number;
-    const char *help;
-} ARGS_OPTIONS[ARGS_COUNT] = {
+/* name, letter, what its value is called, is that a number, what it is */
+static const struct args_option ARGS_OPTIONS[ARGS_COUNT] = {
     [ARG_URL] = {"url", 0, "URL", false, "The gateway's API (else $ALDABA_URL, else the settings)"},
     [ARG_CONFIG] = {"config", 'c', "FILE", false, "Settings file"},
     [ARG_JSON] = {"json", 0, NULL, false, "JSON on stdout, one line for each thing"},
@@ -47,7 +41,15 @@ static const struct args_option {
                       "Begin where this consumer stands, with its filter"},
     [ARG_ACK] = {"ack", 0, NULL, false,
                  "Settle for the consumer what was printed; it is made if it is not there"},
+    [ARG_VERIFY] = {"verify", 0, NULL, false, "Only look, and say what would be done"},
+    [ARG_DRY_RUN] = {"dry-run", 0, NULL, false, "Say what would be done, and do nothing"},
+    [ARG_EVERY] = {"every", 'i', "TIME", false, "How often to look (1s)"},
 };
+
+const struct args_option *args_option_of(enum arg arg)
+{
+    return &ARGS_OPTIONS[arg];
+}
 
 static enum ald_rc args_take(struct args *args, enum arg arg, const char *value,
                              struct ald_err *err)
@@ -197,32 +199,66 @@ static size_t args_name_words(const struct command *command, const struct args *
     return args->words > 1 && strcmp(space + 1, args->word[1]) == 0 ? 2 : 0;
 }
 
-static enum ald_rc args_unknown(const struct command *commands, size_t count,
-                                const struct args *args, struct ald_err *err)
+/* How long the first of a command's two words is; 0: it has one word. */
+static size_t args_first_len(const struct command *command)
+{
+    const char *space = strchr(command->name, ' ');
+    return space ? (size_t)(space - command->name) : 0;
+}
+
+size_t args_group(const struct command *commands, size_t count, const char *word)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t first = args_first_len(&commands[i]);
+        found += first > 0 && ald_span_eq(ald_span_of(commands[i].name, first), ald_span_str(word));
+    }
+    return found;
+}
+
+const struct command *args_command(const struct command *commands, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+/* The command whose first word this is, and nothing came after it. */
+static enum ald_rc args_half(const struct command *commands, size_t count, const char *first,
+                             struct ald_err *err)
+{
+    struct ald_buf seconds;
+    ald_buf_init(&seconds, ARGS_WORD_SHOWN);
+    for (size_t i = 0; i < count; i++) {
+        size_t len = args_first_len(&commands[i]);
+        if (len == 0 || strncmp(commands[i].name, first, len) != 0 || first[len] != '\0')
+            continue;
+        ald_buf_printf(&seconds, "%s%s", seconds.len > 0 ? ", " : "", commands[i].name + len + 1);
+    }
+    enum ald_rc rc =
+        ald_err_set(err, ALD_INVALID, "'%.60s' needs a second word: %s.", first,
+                    ald_buf_ok(&seconds) ? ald_buf_str(&seconds) : "see 'aldaba --help'");
+    ald_buf_free(&seconds);
+    return rc;
+}
+
+enum ald_rc args_no_command(const struct command *commands, size_t count, const char *first,
+                            const char *second, struct ald_err *err)
 {
     const char *names[ARGS_NAMES_MAX];
-    const char *second = args->words > 1 ? args->word[1] : NULL;
-    for (size_t i = 0; i < count; i++) {
-        const char *space = strchr(commands[i].name, ' ');
-        size_t first = space ? (size_t)(space - commands[i].name) : 0;
-        if (space == NULL || strncmp(commands[i].name, args->word[0], first) != 0 ||
-            args->word[0][first] != '\0')
-            continue;
-        if (second == NULL)
-            return ald_err_set(err, ALD_INVALID, "'%s' needs a second word, as in '%s'.",
-                               args->word[0], commands[i].name);
-    }
-    for (size_t i = 0; i < count && i < ARGS_NAMES_MAX; i++)
+    if (second == NULL && args_group(commands, count, first) > 0)
+        return args_half(commands, count, first, err);
+    ALD_ASSERT(count <= ARGS_NAMES_MAX);
+    for (size_t i = 0; i < count; i++)
         names[i] = commands[i].name;
     struct ald_buf full;
-    ald_buf_init(&full, ARGS_WORD_SHOWN);
-    ald_buf_put_str(&full, args->word[0]);
-    if (second != NULL)
-        ald_buf_printf(&full, " %s", second);
+    ald_buf_init(&full, 4 * ARGS_WORD_SHOWN);
+    ald_buf_printf(&full, "%.200s%s%.200s", first, second ? " " : "", second ? second : "");
     const char *near = ald_text_nearest(ald_buf_str(&full), names, count);
-    const char *said = near && strchr(near, ' ') ? ald_buf_str(&full) : args->word[0];
+    const char *said = near && strchr(near, ' ') ? ald_buf_str(&full) : first;
     if (near == NULL)
-        near = ald_text_nearest(args->word[0], names, count);
+        near = ald_text_nearest(first, names, count);
     enum ald_rc rc =
         near ? ald_err_set(err, ALD_INVALID, "There is no command '%.60s'; did you mean '%s'?",
                            said, near)
@@ -266,52 +302,7 @@ enum ald_rc args_parse(int argc, char **argv, const struct command *commands, si
     if (out->command != NULL)
         return args_check(out, err);
     if (out->words > 0)
-        return args_unknown(commands, count, out, err);
+        return args_no_command(commands, count, out->word[0], out->words > 1 ? out->word[1] : NULL,
+                               err);
     return ald_err_set(err, ALD_INVALID, "Say what to do; 'aldaba --help' lists the commands.");
-}
-
-static void args_help_option(enum arg arg, struct ald_buf *out)
-{
-    const struct args_option *option = &ARGS_OPTIONS[arg];
-    char name[40] = "";
-    struct ald_buf text;
-    ald_buf_init(&text, sizeof name - 1);
-    if (option->letter)
-        ald_buf_printf(&text, "-%c, ", option->letter);
-    else
-        ald_buf_put_str(&text, "    ");
-    ald_buf_printf(&text, "--%s", option->name);
-    if (option->value)
-        ald_buf_printf(&text, " %s", option->value);
-    ald_buf_printf(out, "  %-24s %s\n", ald_buf_str(&text), option->help);
-    ald_buf_free(&text);
-}
-
-static void args_help_one(const struct command *one, struct ald_buf *out)
-{
-    ald_buf_printf(out, "aldaba %s%s%s\n\n%s\n", one->name, one->args[0] ? " " : "", one->args,
-                   one->summary);
-    if (one->options)
-        ald_buf_put_str(out, "\noptions:\n");
-    for (int i = ARG_COMMON_COUNT; i < ARGS_COUNT; i++)
-        if (one->options & ARG_BIT(i))
-            args_help_option((enum arg)i, out);
-}
-
-void args_help(const struct command *commands, size_t count, const struct command *one,
-               struct ald_buf *out)
-{
-    if (one != NULL) {
-        args_help_one(one, out);
-    } else {
-        ald_buf_put_str(out, "aldaba COMMAND ... - ask and command a running aldaba\n\n");
-        for (size_t i = 0; i < count; i++)
-            ald_buf_printf(out, "  %-14s %s\n", commands[i].name, commands[i].summary);
-        ald_buf_put_str(out, "\n'aldaba COMMAND --help' tells more about one.\n");
-    }
-    ald_buf_put_str(out, "\nwith every command:\n");
-    for (int i = 0; i < ARG_COMMON_COUNT; i++)
-        args_help_option((enum arg)i, out);
-    ald_buf_put_str(out, "\nexit codes: 0 done, 1 failed or refused, 64 usage, 69 no gateway there,"
-                         "\n            75 try again later, 78 settings\n");
 }

@@ -42,10 +42,13 @@ enum arg {
     ARG_PATIENCE,
     ARG_CONSUMER,
     ARG_ACK,
+    ARG_VERIFY,
+    ARG_DRY_RUN,
+    ARG_EVERY,
     ARGS_COUNT
 };
 
-#define ARG_BIT(arg) (UINT32_C(1) << (arg))
+#define ARG_BIT(arg) (UINT64_C(1) << (arg))
 
 enum { ARGS_WORDS_MAX = 64 };
 
@@ -57,7 +60,7 @@ struct command {
     const char *name; /* one or two words */
     const char *args; /* as the help shows them */
     const char *summary;
-    uint32_t options;   /* ARG_BITs it takes besides the common ones */
+    uint64_t options;   /* ARG_BITs it takes besides the common ones */
     size_t least, most; /* words after the name */
     int (*run)(struct ctl *ctl, const struct args *args);
 };
@@ -81,8 +84,23 @@ static inline bool args_has(const struct args *args, enum arg arg)
 ALD_NODISCARD enum ald_rc args_parse(int argc, char **argv, const struct command *commands,
                                      size_t count, struct args *out, struct ald_err *err);
 
-/* Write the help of one command, or with NULL of all. */
-void args_help(const struct command *commands, size_t count, const struct command *one,
-               struct ald_buf *out);
+/* An option, for whoever writes about it. */
+struct args_option {
+    const char *name;
+    int letter;        /* 0: none */
+    const char *value; /* what its value is called; NULL: a flag */
+    bool number;
+    const char *help;
+};
+const struct args_option *args_option_of(enum arg arg);
+
+/* How many commands have two words of which the first is this one. */
+size_t args_group(const struct command *commands, size_t count, const char *word);
+/* The command of this name, or NULL. */
+const struct command *args_command(const struct command *commands, size_t count, const char *name);
+/* Say that there is no such command, and which one may be meant; ALD_INVALID. second may be NULL.
+ */
+enum ald_rc args_no_command(const struct command *commands, size_t count, const char *first,
+                            const char *second, struct ald_err *err);
 
 #endif

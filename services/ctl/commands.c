@@ -7,6 +7,7 @@
 #define PROVIDER ARG_BIT(ARG_PROVIDER)
 #define LIMIT ARG_BIT(ARG_LIMIT)
 #define YES ARG_BIT(ARG_YES)
+#define DRY_RUN ARG_BIT(ARG_DRY_RUN)
 #define LETTERS (ARG_BIT(ARG_REASON) | PROVIDER | STATE | ARG_BIT(ARG_TASK) | LIMIT)
 
 /* name, arguments, what it does, options, least and most words, function */
@@ -17,7 +18,7 @@ const struct command COMMANDS[] = {
      2, task_register},
     {"attach", "TASK PROVIDER_ID", "tell a reserved task the provider's id", 0, 2, 2, task_attach},
     {"submit", "PROVIDER k=v ...", "have a task submitted; k=text, k:=JSON, k=@FILE sends the file",
-     KEY | META | WAIT, 1, ARGS_WORDS_MAX, task_submit},
+     KEY | META | WAIT | DRY_RUN, 1, ARGS_WORDS_MAX, task_submit},
     {"task", "TASK", "one task with its whole timeline", WAIT, 1, 1, task_show},
     {"tasks", "", "list tasks, newest first", STATE | PROVIDER | ARG_BIT(ARG_FIND) | LIMIT, 0, 0,
      task_list},
@@ -51,6 +52,8 @@ const struct command COMMANDS[] = {
      "what a message means at submit, poll, fetch or callback: JSON on stdin {\"http\",\"headers\","
      "\"query\",\"body\"}",
      0, 2, 2, provider_try},
+    {"top", "", "a live view of everything", ARG_BIT(ARG_EVERY) | ARG_BIT(ARG_COUNT), 0, 0,
+     top_show},
     {"status", "", "the state of everything on one page", 0, 0, 0, status_show},
     {"audit", "", "do the books balance? exit code 1 if not", ARG_BIT(ARG_DEEP), 0, 0, state_audit},
     {"health", "gateway|tracker|poller|dlq",
@@ -58,6 +61,9 @@ const struct command COMMANDS[] = {
      health_show},
     {"backup", "DIR", "copy all that a restore needs into a new folder of the daemons' machine", 0,
      1, 1, state_backup},
+    {"restore", "DIR", "put a backup into store.data, or only look at it (--verify)",
+     ARG_BIT(ARG_VERIFY) | DRY_RUN | YES, 1, 1, restore_put},
+    {"fsck", "", "are the stores of this machine whole? exit code 1 if not", 0, 0, 0, fsck_show},
     {"spool drain", "DIR",
      "send what lies in the spool of a gateway that is gone; runs aldaba-gateway --drain",
      ARG_BIT(ARG_PATIENCE), 1, 1, spool_drain},
@@ -65,8 +71,11 @@ const struct command COMMANDS[] = {
      local_config_check},
     {"config print", "", "print the settings in force, secrets masked", 0, 0, 0,
      local_config_print},
-    {"keys new", "callback FILE", "make a key that signs callback URLs, in a new file", 0, 2, 2,
-     local_keys_new},
+    {"config schema", "", "print a JSON Schema of the settings file", 0, 0, 0, config_schema},
+    {"keys new", "callback|curve|api [FILE]", "make a key in a new file", 0, 1, 2, keys_new},
+    {"completion", "bash|zsh|fish", "print completions of this command for a shell", 0, 1, 1,
+     completion_show},
+    {"help", "[COMMAND]", "tell more about a command or a group of them", 0, 0, 2, help_show},
 };
 
 const size_t COMMANDS_COUNT = ALD_COUNT(COMMANDS);

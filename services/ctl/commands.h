@@ -28,9 +28,16 @@ command_fn state_audit, state_backup;
 /* spool.c */
 command_fn spool_drain;
 /* local.c: these ask nobody */
-command_fn local_config_check, local_config_print, local_keys_new;
+command_fn local_config_check, local_config_print;
 /* provider.c, provider_list.c: these ask nobody either */
 command_fn provider_check, provider_list, provider_try;
+
+/* config_schema.c, keys.c, help.c, completion.c: nor these */
+command_fn config_schema, keys_new, help_show, completion_show;
+/* top.c */
+command_fn top_show;
+/* restore.c, fsck.c: these look at files of this machine */
+command_fn restore_put, fsck_show;
 
 extern const struct command COMMANDS[];
 extern const size_t COMMANDS_COUNT;

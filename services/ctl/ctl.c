@@ -9,7 +9,13 @@
 #include "common/base/codec.h"
 #include "common/base/text.h"
 
-enum { CTL_OUT_MAX = 512 << 20, CTL_SHOWN_MAX = 4096, CTL_NAME_WIDTH = 13 };
+enum {
+    CTL_OUT_MAX = 512 << 20,
+    CTL_SHOWN_MAX = 4096,
+    CTL_NAME_WIDTH = 13,
+    CTL_PROVIDERS_MAX = 512,
+    CTL_PROVIDERS_MS = 15000
+};
 
 void ctl_begin(struct ctl *self, const struct args *args)
 {
@@ -50,7 +56,7 @@ const char *ctl_safe(struct ctl_safe *room, const char *text)
 {
     struct ald_buf escaped;
     ald_buf_init(&escaped, 4 * strlen(text) + 1);
-    ald_text_escape(&escaped, ald_span_str(text));
+    ald_text_show(&escaped, ald_span_str(text));
     ald_text_cut(room->text, sizeof room->text, ald_buf_span(&escaped));
     ald_buf_free(&escaped);
     return room->text;
@@ -227,7 +233,7 @@ void ctl_put(struct ctl *self, struct ald_span text)
     struct ald_span shown = text;
     if (shown.len > CTL_SHOWN_MAX)
         shown.len = CTL_SHOWN_MAX;
-    ald_text_escape(&self->out, shown);
+    ald_text_show(&self->out, shown);
     if (shown.len < text.len)
         ald_buf_printf(&self->out, "... (%zu bytes in all; --json shows them)", text.len);
 }
@@ -274,6 +280,44 @@ bool ctl_confirm(const struct ctl *self, const char *question)
     if (fgets(answer, sizeof answer, stdin) == NULL)
         return false;
     return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+/* The names of /v1/providers; 0: nobody says. */
+static size_t ctl_provider_names(struct ctl *self, char names[CTL_PROVIDERS_MAX][ALD_NAME_MAX])
+{
+    struct ald_json answer;
+    struct ald_json provider;
+    struct ald_span key;
+    size_t count = 0;
+    const struct api_request request = {.path = "/v1/providers", .timeout_ms = CTL_PROVIDERS_MS};
+    if (ctl_call(self, &request) != CTL_OK || self->answer.status != 200 ||
+        ald_json_scan(ald_buf_span(&self->answer.body), &answer, NULL) != ALD_OK)
+        return 0;
+    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/providers"));
+    while (ald_json_walk_next(&walk, &key, &provider) && count < CTL_PROVIDERS_MAX)
+        (void)pick_word(provider, "/name", names[count++], ALD_NAME_MAX);
+    return count;
+}
+
+int ctl_provider_known(struct ctl *self, const char *provider)
+{
+    char names[CTL_PROVIDERS_MAX][ALD_NAME_MAX];
+    const char *list[CTL_PROVIDERS_MAX];
+    size_t count = provider != NULL ? ctl_provider_names(self, names) : 0;
+    for (size_t i = 0; i < count; i++) {
+        list[i] = names[i];
+        if (strcmp(names[i], provider) == 0)
+            return CTL_OK;
+    }
+    if (count == 0 || count == CTL_PROVIDERS_MAX)
+        return CTL_OK;
+    const char *near = ald_text_nearest(provider, list, count);
+    if (near != NULL)
+        ctl_say("There is no provider %s; did you mean %s?", CTL_SAFE(provider), CTL_SAFE(near));
+    else
+        ctl_say("There is no provider %s; 'aldaba provider status' lists them.",
+                CTL_SAFE(provider));
+    return CTL_FAILED;
 }
 
 void ctl_pause(int64_t wait_ms)

@@ -96,6 +96,10 @@ void ctl_put(struct ctl *self, struct ald_span text);
 /* Ask yes or no on the terminal, unless --yes. False: no, or nobody is there to ask. */
 bool ctl_confirm(const struct ctl *self, const char *question);
 
+/* Nothing was found, and the filter named a provider: is there such a one? CTL_OK: there is, or
+ * nobody knows. CTL_FAILED: there is none, and it was said which one may be meant. */
+int ctl_provider_known(struct ctl *self, const char *provider);
+
 /* Let a little time pass. */
 void ctl_pause(int64_t wait_ms);
 

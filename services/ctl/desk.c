@@ -116,8 +116,10 @@ int desk_list(struct ctl *ctl, const struct args *args)
         table_write(self.table, ctl->color, &ctl->out);
     ctl_flush(ctl);
     table_destroy(&self.table);
-    if (code == CTL_OK && self.seen == 0)
+    if (code == CTL_OK && self.seen == 0) {
         ctl_say("There are no such dead letters.");
+        code = ctl_provider_known(ctl, args->text[ARG_PROVIDER]);
+    }
     if (code == CTL_OK && more && !args_has(args, ARG_QUIET))
         ctl_say("There are more: --limit N, or --limit 0 for all.");
     return code;

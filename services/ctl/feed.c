@@ -21,6 +21,7 @@ struct feed {
     uint64_t count; /* end after so many, 0 = never */
     bool spoilt;    /* the stream can't be read */
     bool heard;     /* something came on this connection */
+    bool told;      /* of a gap, or a result came: what comes is no answer to --from any more */
 };
 
 void feed_show(struct ctl *ctl, struct ald_json event)
@@ -48,12 +49,19 @@ void feed_show(struct ctl *ctl, struct ald_json event)
     ald_buf_put_byte(&ctl->out, '\n');
 }
 
-static void feed_say_gap(struct ald_json event)
+/* from: the position that a person gave, when this is the first that is heard of it. */
+static void feed_say_gap(struct ald_json event, const char *from)
 {
     char before[SSE_ID_MAX];
     char other[6];
     (void)pick_word(event, "/before", before, sizeof before);
-    if (strcmp(pick_word(event, "/other_lane", other, sizeof other), "true") == 0)
+    bool lane = strcmp(pick_word(event, "/other_lane", other, sizeof other), "true") == 0;
+    if (lane && from != NULL)
+        ctl_say(
+            "The feed is not in the lane of %s: that is mistyped, or of before the store was set "
+            "back. It is read from the oldest that is kept, %s.",
+            CTL_SAFE(from), CTL_SAFE(before));
+    else if (lane)
         ctl_say("The feed goes on in another lane, from %s: the store was set back or lost its "
                 "end. Results of the old lane may come again, or be gone.",
                 CTL_SAFE(before));
@@ -69,7 +77,8 @@ static bool feed_event(void *context, const char *name, const char *id, struct a
     if (ald_json_scan(data, &event, NULL) != ALD_OK || event.kind != ALD_JSON_OBJECT)
         return true;
     if (strcmp(name, "gap") == 0) {
-        feed_say_gap(event);
+        feed_say_gap(event, self->told ? NULL : self->place.after);
+        self->told = true;
         return true;
     }
     if (strcmp(name, "result") != 0)
@@ -79,6 +88,7 @@ static bool feed_event(void *context, const char *name, const char *id, struct a
     else
         feed_show(self->ctl, event);
     ctl_flush(self->ctl);
+    self->told = true;
     self->seen++;
     return (self->count == 0 || self->seen < self->count) && !ferror(stdout);
 }
@@ -162,6 +172,7 @@ int feed_tail(struct ctl *ctl, const struct args *args)
     int code = ctl_connect(ctl);
     if (code != CTL_OK || (args_has(args, ARG_COUNT) && self.count == 0))
         return code;
+    (void)ctl_provider_known(ctl, args->text[ARG_PROVIDER]); /* it may have been one: go on */
     if (args_has(args, ARG_ACK))
         return feed_consume(ctl, args);
     code = feed_place(ctl, args, &self.place);

@@ -1,15 +1,11 @@
-/* Commands that ask nobody: settings and keys. */
-#include <errno.h>
-#include <fcntl.h>
+/* Commands that ask nobody: settings. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "common/base/text.h"
 #include "common/config/fit.h"
-#include "proto/token.h"
 #include "services/ctl/commands.h"
 
 enum { LOCAL_PRINT_MAX = 4 << 20 };
@@ -123,46 +119,4 @@ int local_config_print(struct ctl *ctl, const struct args *args)
     ald_buf_free(&yaml);
     ald_settings_free(&settings);
     return code;
-}
-
-/* ---- keys ---- */
-
-/* A new file, never over an old one: a lost key makes every URL that it signed a stranger's. */
-static enum ald_rc local_write_key(const char *path, const uint8_t record[ALD_KEY_RECORD])
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return errno == EEXIST ? ALD_EXISTS : ALD_IO;
-    bool ok = write(fd, record, ALD_KEY_RECORD) == ALD_KEY_RECORD && fsync(fd) == 0;
-    int error = errno;
-    ok = close(fd) == 0 && ok;
-    if (!ok)
-        (void)unlink(path);
-    errno = error;
-    return ok ? ALD_OK : ALD_IO;
-}
-
-int local_keys_new(struct ctl *ctl, const struct args *args)
-{
-    struct ald_keys keys = {0};
-    const char *path = args->word[1];
-    if (strcmp(args->word[0], "callback") != 0) {
-        ctl_say("There are keys of one kind: aldaba keys new callback FILE");
-        return CTL_USAGE;
-    }
-    ald_keys_rotate(&keys);
-    enum ald_rc rc = local_write_key(path, keys.record[0]);
-    explicit_bzero(&keys, sizeof keys);
-    if (rc == ALD_EXISTS) {
-        ctl_say("%s is there already and was left alone; name another file.", CTL_SAFE(path));
-        return CTL_FAILED;
-    }
-    if (rc != ALD_OK) {
-        ctl_say("%s can't be written: %s.", CTL_SAFE(path), strerror(errno));
-        return CTL_FAILED;
-    }
-    if (!args_has(args, ARG_QUIET))
-        ald_buf_printf(&ctl->out, "%s: name it as security.callback_keys in the settings\n",
-                       CTL_SAFE(path));
-    return CTL_OK;
 }

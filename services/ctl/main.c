@@ -1,8 +1,12 @@
 #include "services/ctl/commands.h"
+#include "services/ctl/help.h"
 
+/* --help of a command is what `help COMMAND` says; of a group, the group. */
 static int main_help(struct ctl *ctl, const struct args *args)
 {
-    args_help(COMMANDS, COMMANDS_COUNT, args->command, &ctl->out);
+    if (args->command == NULL)
+        return help_show(ctl, args);
+    help_one(args->command, &ctl->out);
     return CTL_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "services/ctl/age.h"
 #include "services/ctl/commands.h"
 
 enum { PROVIDER_ASK_MS = 15000, PROVIDER_PATH_MAX = 512 };
@@ -74,11 +75,12 @@ static void provider_budgets(struct ald_json provider, struct ald_buf *text)
 static void provider_stale(struct ald_json provider, struct ald_buf *text)
 {
     char word[TABLE_CELL_MAX + 1];
-    long long after_ms = (long long)pick_int(provider, "/stale_after_ms");
-    if (after_ms >= 10000)
-        ald_buf_printf(text, "%llds", (after_ms + 500) / 1000);
-    else
-        ald_buf_printf(text, "%lldms", after_ms);
+    char after[AGE_TEXT_MAX];
+    if (ald_json_find(provider, "/never_polled").kind == ALD_JSON_TRUE) {
+        ald_buf_put_str(text, "never");
+        return;
+    }
+    ald_buf_put_str(text, age_text(pick_int(provider, "/stale_after_ms"), after));
     if (strcmp(pick_word(provider, "/stale_auto", word, sizeof word), "true") == 0)
         ald_buf_printf(text, ", auto from %s",
                        pick_word(provider, "/callbacks", word, sizeof word));

@@ -1,32 +1,11 @@
 /* `spool drain`: the gateway's own program does it, under the same settings, so that there is one
  * way from a spool to the tracker. */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "services/ctl/commands.h"
+#include "services/ctl/program.h"
 
 #define SPOOL_PROGRAM "aldaba-gateway"
 
 enum { SPOOL_WORDS = 8 };
-
-/* Runs it from the folder that our own program lies in, from its neighbour there as in a folder of
- * a build, else from PATH. Returns if there is none. */
-static void spool_exec(char *const *words)
-{
-    static const char *const places[] = {SPOOL_PROGRAM, "../gateway/" SPOOL_PROGRAM};
-    char path[ALD_PATH_MAX + 64];
-    ssize_t len = readlink("/proc/self/exe", path, ALD_PATH_MAX);
-    while (len > 0 && path[len - 1] != '/')
-        len--;
-    for (size_t i = 0; len > 0 && i < ALD_COUNT(places); i++) {
-        memcpy(path + len, places[i], strlen(places[i]) + 1);
-        (void)execv(path, words);
-        if (errno != ENOENT)
-            return;
-    }
-    (void)execvp(SPOOL_PROGRAM, words);
-}
 
 int spool_drain(struct ctl *ctl, const struct args *args)
 {
@@ -43,8 +22,6 @@ int spool_drain(struct ctl *ctl, const struct args *args)
         words[n++] = (char *)(uintptr_t)args->text[ARG_PATIENCE];
     }
     ctl_flush(ctl);
-    spool_exec(words);
-    ctl_say(SPOOL_PROGRAM " can't be run: %s. Install it beside aldaba, or where PATH leads.",
-            strerror(errno));
+    program_become(SPOOL_PROGRAM, words);
     return CTL_FAILED;
 }

@@ -122,7 +122,7 @@ static const struct state_ledger {
      NULL,
      "written",
      "/results",
-     {"callback", "late", "poll", "replay", "manual", "submit"}},
+     {"callback", "late", "poll", "replay", "manual", "submit", "expired"}},
     {"letters", "/letters/made", "made", "/letters", {"open", "resolved", "dropped"}},
     {"gateway",
      "/gateway/answered",

@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "services/ctl/age.h"
 #include "services/ctl/commands.h"
 
 enum { STATUS_ASK_MS = 15000, STATUS_LINE_MAX = 1024, STATUS_PROVIDERS_MAX = 64 };
@@ -48,19 +49,10 @@ static void status_parts(struct status_line *line, struct ald_json answer, const
     }
 }
 
-/* An age as a person says it: the two largest units would be more than is needed. */
 static void status_age(struct status_line *line, int64_t age_ms)
 {
-    static const struct {
-        int64_t ms;
-        const char *unit;
-    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}};
-    for (size_t i = 0; i < ALD_COUNT(units); i++) {
-        if (age_ms < 2 * units[i].ms && i + 1 < ALD_COUNT(units))
-            continue;
-        ald_buf_printf(&line->text, "%lld %s", (long long)(age_ms / units[i].ms), units[i].unit);
-        return;
-    }
+    char text[AGE_TEXT_MAX];
+    ald_buf_put_str(&line->text, age_text(age_ms, text));
 }
 
 static int64_t status_since(int64_t wall_ms)

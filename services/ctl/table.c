@@ -64,7 +64,7 @@ void table_put(table_t *self, struct ald_span text, enum tone tone)
     ald_buf_init(&escaped, TABLE_ESCAPED_MAX);
     if (text.len > TABLE_CELL_MAX)
         text.len = TABLE_CELL_MAX;
-    ald_text_escape(&escaped, text);
+    ald_text_show(&escaped, text);
     cell->tone = tone;
     bool cut = escaped.len >= sizeof cell->text;
     ald_text_cut(cell->text, sizeof cell->text - (cut ? 3 : 0), ald_buf_span(&escaped));

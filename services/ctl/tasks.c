@@ -130,7 +130,8 @@ static void task_print(struct ctl *ctl, struct ald_json task)
     task_line(ctl, task, "result (b64)", "/result_base64");
     task_time(ctl, task, "created", "/created_ms");
     task_time(ctl, task, "ended", "/ended_ms");
-    task_time(ctl, task, "polled from", "/stale_at_ms");
+    bool never_polled = ald_json_find(task, "/never_polled").kind == ALD_JSON_TRUE;
+    task_time(ctl, task, never_polled ? "late from" : "polled from", "/stale_at_ms");
     task_time(ctl, task, "given up at", "/give_up_at_ms");
     task_line(ctl, task, "polls", "/polls");
     task_line(ctl, task, "submitted", "/attempts");
@@ -268,6 +269,11 @@ int task_submit(struct ctl *ctl, const struct args *args)
     struct ald_json task;
     ald_buf_init(&body, TASK_SUBMIT_MAX);
     int code = submit_body(args, &body) ? CTL_OK : CTL_USAGE;
+    if (code == CTL_OK && args_has(args, ARG_DRY_RUN)) {
+        ald_buf_printf(&ctl->out, "%s\n", ald_buf_str(&body));
+        ald_buf_free(&body);
+        return CTL_OK;
+    }
     struct api_request request = {.method = "POST",
                                   .path = "/v1/tasks",
                                   .body = ald_buf_str(&body),
@@ -394,8 +400,10 @@ int task_list(struct ctl *ctl, const struct args *args)
         uint64_t want = limit == 0 || limit - seen > TASK_PAGE ? TASK_PAGE : limit - seen;
         code = task_page(ctl, want, cursor, sizeof cursor, &seen);
     } while (code == CTL_OK && cursor[0] != '\0' && (limit == 0 || seen < limit));
-    if (code == CTL_OK && seen == 0)
+    if (code == CTL_OK && seen == 0) {
         ctl_say("There are no such tasks.");
+        code = ctl_provider_known(ctl, args->text[ARG_PROVIDER]);
+    }
     if (code == CTL_OK && cursor[0] != '\0' && !args_has(args, ARG_QUIET))
         ctl_say("There are more: --limit N, or --limit 0 for all.");
     return code;

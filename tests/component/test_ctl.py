@@ -264,7 +264,13 @@ def test_tail_tells_another_lane_from_a_gap(gateway):
         200, b"event: gap\ndata: {\"before\":\"7:1\",\"other_lane\":true}\n\n" +
         sse(("7:1", event_of(1))), "text/event-stream"))
     answer = run("tail", "--from", "0:5", "--count", "1", "--url", gateway.url)
-    assert "another lane, from 7:1" in answer.stderr and "older than" not in answer.stderr
+    assert "not in the lane of 0:5" in answer.stderr and "oldest that is kept, 7:1" in answer.stderr
+    assert "older than" not in answer.stderr and "another lane" not in answer.stderr
+    later = b"event: gap\ndata: {\"before\":\"9:1\",\"other_lane\":true}\n\n"
+    gateway.plan("GET", "/v1/events", (200, sse(("7:1", event_of(1))), "text/event-stream"),
+                 (200, later + sse(("9:1", event_of(2))), "text/event-stream"))
+    answer = run("tail", "--from", "7:0", "--count", "2", "--url", gateway.url)
+    assert "another lane, from 9:1" in answer.stderr and "mistyped" not in answer.stderr
 
 
 @pytest.mark.parametrize("option", ["--from", "--after"])
@@ -501,7 +507,7 @@ def test_a_key_is_made_once(tmp_path):
     assert len(first) == 33 and stat.S_IMODE(path.stat().st_mode) == 0o600
     again = run("keys", "new", "callback", path)
     assert again.returncode == 1 and path.read_bytes() == first and "already" in again.stderr
-    assert run("keys", "new", "curve", path).returncode == 64
+    assert run("keys", "new", "kurve", path).returncode == 64
     assert run("keys", "new", "callback", tmp_path / "no" / "key").returncode == 1
 
 

@@ -61,6 +61,9 @@ static const struct {
     {"task -- -5", "task", 1, ARGS_COUNT},
     {"--url http://127.0.0.1:1 audit --deep", "audit", 0, ARG_URL},
     {"task --help", "task", 0, ARG_HELP},
+    {"restore dir --verify", "restore", 1, ARG_VERIFY},
+    {"top -i 2s", "top", 0, ARG_EVERY},
+    {"help dlq ls", "help", 2, ARGS_COUNT},
 };
 
 static void test_good(void **state)
@@ -128,21 +131,16 @@ static void test_too_many_words(void **state)
     assert_non_null(strstr(err.text, "too many words"));
 }
 
-static void test_help_names_everything(void **state)
+static void test_groups_and_names(void **state)
 {
-    struct ald_buf out;
+    struct ald_err err;
     (void)state;
-    ald_buf_init(&out, 1 << 16);
-    args_help(COMMANDS, COMMANDS_COUNT, NULL, &out);
-    for (size_t i = 0; i < COMMANDS_COUNT; i++)
-        assert_non_null(strstr(ald_buf_str(&out), COMMANDS[i].name));
-    ald_buf_reset(&out);
-    args_help(COMMANDS, COMMANDS_COUNT, &COMMANDS[0], &out);
-    assert_non_null(strstr(ald_buf_str(&out), "aldaba reserve PROVIDER"));
-    assert_non_null(strstr(ald_buf_str(&out), "--meta TEXT"));
-    assert_null(strstr(ald_buf_str(&out), "--from"));
-    assert_true(ald_buf_ok(&out));
-    ald_buf_free(&out);
+    assert_true(args_group(COMMANDS, COMMANDS_COUNT, "dlq") >= 4);
+    assert_int_equal(args_group(COMMANDS, COMMANDS_COUNT, "task"), 0);
+    assert_non_null(args_command(COMMANDS, COMMANDS_COUNT, "dlq ls"));
+    assert_null(args_command(COMMANDS, COMMANDS_COUNT, "dlq"));
+    assert_int_equal(args_no_command(COMMANDS, COMMANDS_COUNT, "dlq", "lss", &err), ALD_INVALID);
+    assert_non_null(strstr(err.text, "did you mean 'dlq ls'?"));
 }
 
 int main(void)
@@ -152,7 +150,7 @@ int main(void)
         cmocka_unit_test(test_good),
         cmocka_unit_test(test_bad),
         cmocka_unit_test(test_too_many_words),
-        cmocka_unit_test(test_help_names_everything),
+        cmocka_unit_test(test_groups_and_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
