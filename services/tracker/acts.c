@@ -394,7 +394,7 @@ void act_reinject(struct tracker *self, const struct msg_reinject *reinject, str
         vault_arrival_move(&self->vault, letter.arrival, ALD_DISP_DEAD, outcome, act.task, "");
     if (act.task != 0)
         vault_note(&self->vault, act.task, tracker_now(self).wall_ms,
-                   act.vouched ? "believed" : "replayed", reinject->letter);
+                   act.manual && reinject->believe ? "believed" : "replayed", reinject->letter);
     act_apply(self, &act, letter.arrival, true);
     ending_close(self, reinject->letter, false, outcome);
     if (act.decision.fill_id)
