@@ -45,6 +45,16 @@ enum arg {
     ARG_VERIFY,
     ARG_DRY_RUN,
     ARG_EVERY,
+    ARG_GROUP,
+    ARG_SINCE,
+    ARG_UNTIL,
+    ARG_REVISION,
+    ARG_RATE,
+    ARG_BY,
+    ARG_QUERY,
+    ARG_BODY,
+    ARG_TYPE,
+    ARG_HEADERS,
     ARGS_COUNT
 };
 

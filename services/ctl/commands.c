@@ -8,7 +8,11 @@
 #define LIMIT ARG_BIT(ARG_LIMIT)
 #define YES ARG_BIT(ARG_YES)
 #define DRY_RUN ARG_BIT(ARG_DRY_RUN)
-#define LETTERS (ARG_BIT(ARG_REASON) | PROVIDER | STATE | ARG_BIT(ARG_TASK) | LIMIT)
+#define LETTERS                                                                                    \
+    (ARG_BIT(ARG_REASON) | PROVIDER | STATE | ARG_BIT(ARG_TASK) | LIMIT | ARG_BIT(ARG_SINCE) |     \
+     ARG_BIT(ARG_UNTIL) | ARG_BIT(ARG_FIND) | ARG_BIT(ARG_CONSUMER))
+#define EDITS (ARG_BIT(ARG_QUERY) | ARG_BIT(ARG_BODY) | ARG_BIT(ARG_TYPE) | ARG_BIT(ARG_HEADERS))
+#define BY ARG_BIT(ARG_BY)
 
 /* name, arguments, what it does, options, least and most words, function */
 const struct command COMMANDS[] = {
@@ -32,12 +36,21 @@ const struct command COMMANDS[] = {
     {"consumers show", "NAME", "one consumer", 0, 1, 1, consumers_show},
     {"consumers rm", "NAME", "forget a consumer, its place and what it had not settled", YES, 1, 1,
      consumers_remove},
-    {"dlq ls", "", "list dead letters, by default those not closed", LETTERS, 0, 0, desk_list},
-    {"dlq show", "LETTER", "one dead letter: the message as it came, and what was tried", 0, 1, 1,
-     desk_show},
-    {"dlq replay", "LETTER|all", "try a letter again now ('all': those that the filters leave)",
-     LETTERS | ARG_BIT(ARG_BELIEVE) | YES, 1, 1, desk_replay},
-    {"dlq drop", "LETTER|all", "close a letter without effect", LETTERS | YES, 1, 1, desk_drop},
+    {"dlq ls", "", "list dead letters, by default those not closed; --group counts those alike",
+     LETTERS | ARG_BIT(ARG_GROUP), 0, 0, desk_list},
+    {"dlq show", "LETTER", "one dead letter: its message, and all that happened to it",
+     ARG_BIT(ARG_REVISION), 1, 1, desk_show},
+    {"dlq edit", "LETTER",
+     "put another message in its place, with an editor or by options; the one that came is kept",
+     EDITS | BY | ARG_BIT(ARG_REVISION), 1, 1, desk_edit},
+    {"dlq replay", "LETTER|all",
+     "try a letter again now ('all': those that the filters leave, as a bulk replay)",
+     LETTERS | ARG_BIT(ARG_BELIEVE) | ARG_BIT(ARG_DRY_RUN) | ARG_BIT(ARG_RATE) | BY | YES, 1, 1,
+     desk_replay},
+    {"dlq replays", "ls | show|pause|resume|cancel REPLAY", "bulk replays: list, look, command",
+     LIMIT | BY, 1, 2, desk_replays},
+    {"dlq drop", "LETTER|all", "close a letter without effect", LETTERS | BY | YES, 1, 1,
+     desk_drop},
     {"provider status", "[NAME]", "is a provider asked? what keeps its tasks waiting", 0, 0, 1,
      provider_status},
     {"provider pause", "NAME", "ask a provider nothing until it is resumed; its tasks wait", 0, 1,

@@ -17,6 +17,8 @@ command_fn feed_tail;
 command_fn consumers_list, consumers_show, consumers_remove;
 /* desk.c */
 command_fn desk_list, desk_show, desk_replay, desk_drop;
+/* desk_groups.c, desk_edit.c, desk_replays.c */
+command_fn desk_groups, desk_edit, desk_replay_all, desk_replays;
 /* provider_desk.c */
 command_fn provider_status, provider_pause, provider_resume;
 /* status.c */

@@ -1,9 +1,10 @@
-/* The desk of dead letters: list, show, replay, drop. */
+/* The desk of dead letters: list, show, replay, drop. Its other commands are in desk_*.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
 #include "services/ctl/commands.h"
+#include "services/ctl/desk.h"
 
 enum {
     DESK_ASK_MS = 30000,
@@ -37,9 +38,14 @@ static void desk_row(struct ald_json letter, table_t *table)
 /* Called with each letter; false: no more. */
 typedef bool desk_letter_fn(void *context, struct ald_json letter);
 
-static void desk_list_path(const struct args *args, const char *cursor, struct ald_buf *path)
+/* False: a time is none, and that was said. */
+static bool desk_list_path(const struct args *args, const char *cursor, struct ald_buf *path)
 {
     char number[24];
+    int64_t since_ms = 0;
+    int64_t until_ms = 0;
+    if (!desk_time(args, ARG_SINCE, &since_ms) || !desk_time(args, ARG_UNTIL, &until_ms))
+        return false;
     (void)snprintf(number, sizeof number, "%d", DESK_PAGE);
     ald_buf_reset(path);
     ald_buf_put_str(path, "/v1/dead-letters");
@@ -48,7 +54,14 @@ static void desk_list_path(const struct args *args, const char *cursor, struct a
     ctl_query(path, "provider", args->text[ARG_PROVIDER]);
     ctl_query(path, "state", args->text[ARG_STATE]);
     ctl_query(path, "task", args->text[ARG_TASK]);
+    ctl_query(path, "q", args->text[ARG_FIND]);
+    ctl_query(path, "consumer", args->text[ARG_CONSUMER]);
+    (void)snprintf(number, sizeof number, "%lld", (long long)since_ms);
+    ctl_query(path, "since", since_ms != 0 ? number : NULL);
+    (void)snprintf(number, sizeof number, "%lld", (long long)until_ms);
+    ctl_query(path, "until", until_ms != 0 ? number : NULL);
     ctl_query(path, "cursor", cursor[0] ? cursor : NULL);
+    return true;
 }
 
 /* Every letter that the filters leave, page by page, until fn has enough. *more: there are others.
@@ -61,11 +74,12 @@ static int desk_each(struct ctl *ctl, desk_letter_fn *fn, void *context, bool *m
     struct ald_buf path;
     char cursor[192] = "";
     char note[192];
-    int code;
+    int code = CTL_USAGE;
     ald_buf_init(&path, DESK_PATH_MAX);
     *more = false;
     do {
-        desk_list_path(ctl->args, cursor, &path);
+        if (!desk_list_path(ctl->args, cursor, &path))
+            break;
         struct api_request request = {.path = ald_buf_str(&path), .timeout_ms = DESK_ASK_MS};
         code = ctl_ask(ctl, &request, &page);
         if (code != CTL_OK)
@@ -111,6 +125,10 @@ int desk_list(struct ctl *ctl, const struct args *args)
                                 .limit = args_has(args, ARG_LIMIT) ? args->number[ARG_LIMIT]
                                                                    : DESK_LIMIT};
     bool more;
+    if (args_has(args, ARG_GROUP)) {
+        table_destroy(&self.table);
+        return desk_groups(ctl, args);
+    }
     int code = desk_each(ctl, desk_list_one, &self, &more);
     if (table_rows(self.table) > 0)
         table_write(self.table, ctl->color, &ctl->out);
@@ -127,8 +145,8 @@ int desk_list(struct ctl *ctl, const struct args *args)
 
 /* ---- one letter ---- */
 
-static int desk_ask(struct ctl *ctl, const char *method, const char *id, const char *tail,
-                    const char *body, struct ald_json *out)
+int desk_ask(struct ctl *ctl, const char *method, const char *id, const char *tail,
+             const char *body, struct ald_json *out)
 {
     struct ald_buf path;
     ald_buf_init(&path, DESK_PATH_MAX);
@@ -168,20 +186,23 @@ static void desk_headers(struct ctl *ctl, struct ald_json letter)
     ald_buf_free(&text);
 }
 
-static void desk_attempts(struct ctl *ctl, struct ald_json letter)
+/* What happened, in the words of a person. */
+static void desk_timeline(struct ctl *ctl, struct ald_json letter)
 {
-    static const char *const heads[] = {"tried", "by", "outcome", "detail"};
-    struct ald_json attempt;
+    static const char *const heads[] = {"when",    "what",   ">revision",  "by",
+                                        "outcome", "detail", "bulk replay"};
+    static const char *const members[] = {"/what",    "/revision", "/by",
+                                          "/outcome", "/detail",   "/replay"};
+    struct ald_json line;
     struct ald_span key;
     char word[TABLE_CELL_MAX + 1];
     char at[PICK_TIME_MAX];
     table_t *table = table_new(heads, ALD_COUNT(heads));
-    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(letter, "/history"));
-    while (ald_json_walk_next(&walk, &key, &attempt)) {
-        table_put_str(table, pick_time(attempt, "/at_ms", at), TONE_PLAIN);
-        table_put_str(table, pick_word(attempt, "/by", word, sizeof word), TONE_PLAIN);
-        table_put_str(table, pick_word(attempt, "/outcome", word, sizeof word), TONE_PLAIN);
-        table_put_str(table, pick_word(attempt, "/detail", word, sizeof word), TONE_PLAIN);
+    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(letter, "/timeline"));
+    while (ald_json_walk_next(&walk, &key, &line)) {
+        table_put_str(table, pick_time(line, "/at_ms", at), TONE_PLAIN);
+        for (size_t i = 0; i < ALD_COUNT(members); i++)
+            table_put_str(table, pick_word(line, members[i], word, sizeof word), TONE_PLAIN);
     }
     if (table_rows(table) > 0) {
         ald_buf_put_byte(&ctl->out, '\n');
@@ -190,13 +211,28 @@ static void desk_attempts(struct ctl *ctl, struct ald_json letter)
     table_destroy(&table);
 }
 
+/* The event that a consumer did not take. */
+static void desk_event(struct ctl *ctl, struct ald_json letter)
+{
+    static const char *const lines[][2] = {
+        {"event", "/event/position"}, {"its state", "/event/state"},
+        {"its task", "/event/task"},  {"provider id", "/event/provider_id"},
+        {"its key", "/event/key"},    {"its meta", "/event/meta"},
+        {"its code", "/event/code"},  {"source", "/event/source"},
+        {"result", "/event/result"},  {"result (b64)", "/event/result_base64"},
+    };
+    for (size_t i = 0; i < ALD_COUNT(lines); i++)
+        desk_line(ctl, letter, lines[i][0], lines[i][1]);
+}
+
 static void desk_print(struct ctl *ctl, struct ald_json letter)
 {
     static const char *const lines[][2] = {
-        {"letter", "/id"},          {"reason", "/reason"},   {"cause", "/cause"},
-        {"state", "/state"},        {"outcome", "/outcome"}, {"provider", "/provider"},
-        {"its id", "/provider_id"}, {"task", "/task"},       {"proof", "/proof"},
-        {"attempts", "/attempts"},
+        {"letter", "/id"},          {"reason", "/reason"},     {"cause", "/cause"},
+        {"state", "/state"},        {"outcome", "/outcome"},   {"provider", "/provider"},
+        {"its id", "/provider_id"}, {"task", "/task"},         {"proof", "/proof"},
+        {"consumer", "/consumer"},  {"attempts", "/attempts"}, {"revision", "/revision"},
+        {"shown", "/shown"},
     };
     static const char *const times[][2] = {
         {"made", "/made_ms"}, {"next try", "/due_ms"}, {"closed", "/closed_ms"}};
@@ -221,13 +257,18 @@ static void desk_print(struct ctl *ctl, struct ald_json letter)
     desk_headers(ctl, letter);
     for (size_t i = 0; i < ALD_COUNT(content); i++)
         desk_line(ctl, letter, content[i][0], content[i][1]);
-    desk_attempts(ctl, letter);
+    desk_event(ctl, letter);
+    desk_timeline(ctl, letter);
 }
 
 int desk_show(struct ctl *ctl, const struct args *args)
 {
     struct ald_json letter;
-    int code = desk_ask(ctl, NULL, args->word[0], "", NULL, &letter);
+    char tail[48] = "";
+    if (args_has(args, ARG_REVISION))
+        (void)snprintf(tail, sizeof tail, "?revision=%llu",
+                       (unsigned long long)args->number[ARG_REVISION]);
+    int code = desk_ask(ctl, NULL, args->word[0], tail, NULL, &letter);
     if (code != CTL_OK)
         return code;
     if (ctl_json(ctl))
@@ -323,25 +364,76 @@ static int desk_do(struct ctl *ctl, const struct desk_deed *deed)
     return ctl_confirm(ctl, question) ? desk_do_one(ctl, deed, id) : CTL_FAILED;
 }
 
+/* What a replay would do, a line for each thing that is known. */
+static void desk_print_dry(struct ctl *ctl, struct ald_json letter)
+{
+    static const char *const lines[][2] = {
+        {"letter", "/id"},
+        {"tried", "/dry_run/tried"},
+        {"disposition", "/dry_run/disposition"},
+        {"reason", "/dry_run/reason"},
+        {"why", "/dry_run/why"},
+        {"task", "/dry_run/task"},
+        {"is now", "/dry_run/task_state"},
+        {"would be", "/dry_run/state"},
+        {"its id", "/dry_run/provider_id"},
+        {"rules say", "/dry_run/then"},
+        {"rule", "/dry_run/rule"},
+        {"code", "/dry_run/code"},
+        {"code's row", "/dry_run/code_row"},
+        {"class", "/dry_run/class"},
+    };
+    for (size_t i = 0; i < ALD_COUNT(lines); i++)
+        desk_line(ctl, letter, lines[i][0], lines[i][1]);
+}
+
+static int desk_dry(struct ctl *ctl, const char *id, const char *body)
+{
+    struct ald_json letter;
+    int code = desk_ask(ctl, "POST", id, "/replay", body, &letter);
+    if (code != CTL_OK)
+        return code;
+    if (ctl_json(ctl))
+        pick_line(letter, &ctl->out);
+    else
+        desk_print_dry(ctl, letter);
+    return CTL_OK;
+}
+
 int desk_replay(struct ctl *ctl, const struct args *args)
 {
+    struct ald_buf body;
+    bool all = strcmp(args->word[0], "all") == 0;
+    bool dry = args_has(args, ARG_DRY_RUN);
+    /* With a limit it is no job: the letters are asked for one by one. */
+    if (all && (dry || !args_has(args, ARG_LIMIT)))
+        return desk_replay_all(ctl, args);
+    ald_buf_init(&body, DESK_PATH_MAX);
+    desk_body(args, &body);
+    ald_buf_printf(&body, "%s%s}", args_has(args, ARG_BELIEVE) ? ",\"believe\":true" : "",
+                   dry ? ",\"dry_run\":true" : "");
     struct desk_deed deed = {.method = "POST",
                              .tail = "/replay",
-                             .body = args_has(args, ARG_BELIEVE)
-                                         ? "{\"by\":\"aldaba\",\"believe\":true}"
-                                         : "{\"by\":\"aldaba\"}",
+                             .body = ald_buf_str(&body),
                              .verb = "Replay",
                              .past = "to be replayed:"};
-    return desk_do(ctl, &deed);
+    int code = dry ? desk_dry(ctl, args->word[0], deed.body) : desk_do(ctl, &deed);
+    ald_buf_free(&body);
+    return code;
 }
 
 int desk_drop(struct ctl *ctl, const struct args *args)
 {
+    struct ald_buf body;
+    ald_buf_init(&body, DESK_PATH_MAX);
+    desk_body(args, &body);
+    ald_buf_put_byte(&body, '}');
     struct desk_deed deed = {.method = "DELETE",
                              .tail = "",
-                             .body = "{\"by\":\"aldaba\"}",
+                             .body = ald_buf_str(&body),
                              .verb = "Drop",
                              .past = "dropped:"};
-    (void)args;
-    return desk_do(ctl, &deed);
+    int code = desk_do(ctl, &deed);
+    ald_buf_free(&body);
+    return code;
 }
