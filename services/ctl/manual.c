@@ -66,30 +66,70 @@ const struct manual MANUALS[] = {
      "Follows results as they come, a line each, and goes on where it stopped when\n"
      "the connection breaks. What is printed first on a line is its position;\n"
      "--from takes it to go on after it, `all` for the oldest that is kept, `new`\n"
-     "for the next one (which is also what is meant without it).",
+     "for the next one (which is also what is meant without it).\n"
+     "\n"
+     "--consumer begins where a durable consumer stands, and moves nothing. With\n"
+     "--ack it is that consumer: what was printed is settled for it, and it is\n"
+     "made if it is not there.",
      "aldaba tail\n"
      "aldaba tail --from all --json | jq -r .task\n"
-     "aldaba tail --from 0:128 --provider sandbox --state done\n",
+     "aldaba tail --from 0:128 --provider sandbox --state done\n"
+     "aldaba tail --consumer mailer --ack --json\n",
      NULL},
+    {"consumers ls",
+     "Lists the durable consumers: where each stands, how many events it is\n"
+     "behind, how many it holds unsettled, and when it asked last.",
+     "aldaba consumers ls\n"
+     "aldaba consumers ls --json | jq .lag\n",
+     NULL},
+    {"consumers show", "Shows one durable consumer: its filter and limits, its place, its lag.",
+     "aldaba consumers show mailer\n", NULL},
+    {"consumers rm",
+     "Forgets a consumer and its place; events are not kept for it any more, and\n"
+     "its dead letters are closed. It asks before.",
+     "aldaba consumers rm mailer --yes\n", NULL},
     {"dlq ls",
      "Lists dead letters that are not closed; --state resolved or dropped lists\n"
      "the others. Most need nobody: they are tried again by themselves. Those that\n"
-     "are held wait for a person.",
+     "are held wait for a person. --group counts those of one reason, cause and\n"
+     "provider. --find looks in cause, ids and message.",
      "aldaba dlq ls\n"
-     "aldaba dlq ls --reason unknown_task --provider sandbox\n"
+     "aldaba dlq ls --group\n"
+     "aldaba dlq ls --reason unknown_task --provider sandbox --since 2h\n"
      "aldaba dlq ls --state held -q\n",
      NULL},
     {"dlq show",
-     "Shows one dead letter: why it is one, the message as it came, and each\n"
-     "attempt.",
-     "aldaba dlq show 01J0000000000000000000000A\n", NULL},
+     "Shows one dead letter: why it is one, its message, and all that happened to\n"
+     "it. --revision 1 shows the message as it came, if it was edited since.",
+     "aldaba dlq show 01J0000000000000000000000A\n"
+     "aldaba dlq show 01J0000000000000000000000A --revision 1\n",
+     NULL},
+    {"dlq edit",
+     "Puts another message in the place of a letter's, in $VISUAL or $EDITOR, or by\n"
+     "options. The message that came is kept to the byte, and who edited when is\n"
+     "part of its history. It is tried again by 'dlq replay'.",
+     "aldaba dlq edit 01J0000000000000000000000A\n"
+     "aldaba dlq edit 01J0000000000000000000000A --body 'id=77&code=OK'\n"
+     "aldaba dlq edit 01J0000000000000000000000A --body @fixed.json\n",
+     NULL},
     {"dlq replay",
-     "Has a letter tried again now, under today's profile. `all` takes those that\n"
-     "the filters leave, and asks before. What happens is shown by 'aldaba dlq\n"
-     "show'. --believe says of an unauthenticated letter that you know who sent\n"
-     "it.",
+     "Has a letter tried again now, under today's profile; --dry-run says what\n"
+     "would become of it, and does nothing. --believe says of an unauthenticated\n"
+     "letter that you know who sent it.\n"
+     "\n"
+     "`all` takes those that the filters leave, and asks before. It is a job of the\n"
+     "dlq, --rate letters a second, that goes on after Ctrl-C and after restarts:\n"
+     "see 'dlq replays'.",
+     "aldaba dlq replay 01J0000000000000000000000A --dry-run\n"
      "aldaba dlq replay 01J0000000000000000000000A\n"
-     "aldaba dlq replay all --reason unmapped_status --yes\n",
+     "aldaba dlq replay all --reason unmapped_status --rate 20 --yes\n",
+     NULL},
+    {"dlq replays",
+     "Bulk replays: ls lists them, show tells how far one is and what came of it,\n"
+     "pause, resume and cancel are commands to it.",
+     "aldaba dlq replays ls\n"
+     "aldaba dlq replays show 01J0000000000000000000000A\n"
+     "aldaba dlq replays pause 01J0000000000000000000000A\n",
      NULL},
     {"dlq drop",
      "Closes a letter without effect. It is kept for store.keep_letters, with its\n"
