@@ -8,6 +8,7 @@
 #include "services/tracker/acts_inside.h"
 #include "services/tracker/acts_resubmit.h"
 #include "services/tracker/acts_submit.h"
+#include "services/tracker/consumers.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/pending_again.h"
@@ -361,6 +362,17 @@ static void act_reinject_push(struct tracker *self, const struct msg_reinject *r
     act_answer(ack, said, said == ALD_DISP_STILL ? letter->reason : ALD_REASON_NONE);
 }
 
+/* An event that a consumer did not take: it is handed out to that consumer, not judged. */
+static void act_reinject_event(struct tracker *self, const struct msg_reinject *reinject,
+                               const struct vault_letter *letter, struct msg_ack *ack)
+{
+    enum ald_disposition said =
+        consumers_again(self->consumers, reinject->letter, letter->digest, reinject->original);
+    if (said != ALD_DISP_STILL)
+        ending_close(self, reinject->letter, said == ALD_DISP_DROPPED, said);
+    act_answer(ack, said, said == ALD_DISP_STILL ? letter->reason : ALD_REASON_NONE);
+}
+
 void act_reinject(struct tracker *self, const struct msg_reinject *reinject, struct msg_ack *ack)
 {
     struct vault_letter letter;
@@ -374,6 +386,10 @@ void act_reinject(struct tracker *self, const struct msg_reinject *reinject, str
     }
     if (letter.state != VAULT_LETTER_OPEN) {
         act_answer(ack, letter.outcome, ALD_REASON_NONE);
+        return;
+    }
+    if (letter.reason == ALD_REASON_CONSUMER_REJECTED && letter.digest[0] != '\0') {
+        act_reinject_event(self, reinject, &letter, ack);
         return;
     }
     if (letter.reason == ALD_REASON_CONSUMER_REJECTED) {
@@ -411,7 +427,9 @@ void act_closing(struct tracker *self, const struct msg_closing *closing, struct
         if (letter.arrival != 0)
             vault_arrival_move(&self->vault, letter.arrival, ALD_DISP_DEAD, ALD_DISP_DROPPED, 0,
                                "");
-        if (letter.reason == ALD_REASON_CONSUMER_REJECTED)
+        if (letter.reason == ALD_REASON_CONSUMER_REJECTED && letter.digest[0] != '\0')
+            consumers_dropped(self->consumers, closing->letter);
+        else if (letter.reason == ALD_REASON_CONSUMER_REJECTED)
             pushes_drop(self, letter.task);
         ending_close(self, closing->letter, true, ALD_DISP_DROPPED);
     }

@@ -130,7 +130,7 @@ int consumer_instance(struct consumer *self, const char *name, int64_t now_ms)
             one->asked_ms = now_ms;
             return i;
         }
-        bool idle = !one->used || (one->named == 0 && now_ms - one->asked_ms > 60000);
+        bool idle = !one->used || (one->named == 0 && now_ms - one->asked_ms > CONSUMER_SILENT_MS);
         if (idle && at < 0)
             at = i;
     }
@@ -139,6 +139,17 @@ int consumer_instance(struct consumer *self, const char *name, int64_t now_ms)
     self->instances[at] = (struct consumer_instance){.used = true, .asked_ms = now_ms};
     ald_text_cut(self->instances[at].name, sizeof self->instances[at].name, ald_span_str(name));
     return at;
+}
+
+bool consumer_idle(const struct consumer *self, int instance)
+{
+    return self->instances[instance].leased == 0 && self->instances[instance].alone == 0;
+}
+
+void consumer_alone(struct consumer *self, int instance, bool has)
+{
+    self->instances[instance].alone += has ? 1 : UINT32_MAX;
+    self->instances[instance].named += has ? 1 : UINT32_MAX;
 }
 
 size_t consumer_instances(const struct consumer *self, int64_t within_ms, int64_t now_ms)

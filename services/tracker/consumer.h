@@ -27,7 +27,8 @@
 enum {
     CONSUMER_PENDING_MAX = 10000,
     CONSUMER_INSTANCES_MAX = 64,
-    CONSUMER_PAGE_MAX = 1000, /* events of one hand-out */
+    CONSUMER_SILENT_MS = 120000, /* longer than anybody waits: then its place is another's */
+    CONSUMER_PAGE_MAX = 1000,    /* events of one hand-out */
     CONSUMER_FLIGHT_MAX = 1 << 20
 };
 
@@ -87,6 +88,10 @@ uint64_t consumer_floor(const struct consumer *self);
 
 /* The number of an instance, from now on alive. -1: there are too many. */
 int consumer_instance(struct consumer *self, const char *name, int64_t now_ms);
+/* Has it nothing? */
+bool consumer_idle(const struct consumer *self, int instance);
+/* It has something besides that must be alone, or no longer has it. */
+void consumer_alone(struct consumer *self, int instance, bool has);
 /* Those that asked within so long. */
 size_t consumer_instances(const struct consumer *self, int64_t within_ms, int64_t now_ms);
 

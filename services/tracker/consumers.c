@@ -80,6 +80,7 @@ void consumers_take(consumers_t *self, struct durable *one)
 void consumers_free(struct durable **one_p)
 {
     consumer_free(&(*one_p)->core);
+    free((*one_p)->returns);
     free(*one_p);
     *one_p = NULL;
 }
@@ -99,7 +100,7 @@ void consumers_forget(consumers_t *self)
         consumers_take(self, one);
         consumers_free(&one);
     }
-    self->answer_count = self->reject_count = self->gone_count = 0;
+    self->answer_count = self->reject_count = self->gone_count = self->closing_count = 0;
     self->dirty = self->owed = false;
     self->last_no = 0;
 }
@@ -117,6 +118,7 @@ void consumers_destroy(consumers_t **self_p)
     free(self->list);
     free(self->answers);
     free(self->rejects);
+    free(self->closings);
     free(self->gone);
     free(self);
     *self_p = NULL;
@@ -183,6 +185,7 @@ static void consumers_settle(consumers_t *self, struct durable *one, int instanc
         settle.delay_ms =
             said.delay_ms < CONSUMERS_DELAY_MAX_MS ? said.delay_ms : CONSUMERS_DELAY_MAX_MS;
         changed |= consumer_settle(&one->core, instance, &settle, now_ms, &rejects);
+        changed |= consumers_return_settle(self, one, instance, &settle, now_ms);
     }
     if (!changed)
         return;
@@ -206,7 +209,7 @@ static const char *consumers_asked(consumers_t *self, const char *name, const ch
         return "notfound";
     *number = consumer_instance(&(*one)->core, instance, tracker_now(self->tracker).run_ms);
     *detail = "64 instances share the consumer; another one may when one of them has been silent "
-              "for a minute and has nothing.";
+              "for two minutes and has nothing.";
     return *number < 0 ? "full" : NULL;
 }
 

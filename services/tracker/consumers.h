@@ -7,7 +7,8 @@
  * is sent, and a settlement is on disk when it is answered. Events are read by the reader's thread,
  * one page at a time for a consumer.
  *
- * One thread, the loop's. NULL is allowed for consumers_act, _tell, _turn and _forget.
+ * One thread, the loop's. NULL is allowed where there are no channels: for consumers_act, _tell,
+ * _turn, _forget, _owed, _purged, _again, _dropped and _back.
  */
 #ifndef ALD_TRACKER_CONSUMERS_H
 #define ALD_TRACKER_CONSUMERS_H
@@ -35,6 +36,21 @@ void consumers_turn(consumers_t *self);
 void consumers_act(consumers_t *self);
 /* After it: answer; and look who can be served now. */
 void consumers_tell(consumers_t *self);
+
+/* The first event that some consumer has not settled, as the disk knows. 0: there is no consumer.
+ */
+uint64_t consumers_owed(const consumers_t *self);
+/* Results were purged: who had not settled them has a gap. A kill before that is written is made
+ * good by consumers_back. */
+void consumers_purged(consumers_t *self);
+
+/* Within a transaction: the letter of an event that its consumer did not take is re-injected,
+ * digest is the letter's. What the dlq is told: `still`, and when the consumer has acknowledged it
+ * the letter is closed; or `dropped`, since there is no such consumer. */
+enum ald_disposition consumers_again(consumers_t *self, const char *letter, const char *digest,
+                                     struct ald_span original);
+/* Within a transaction: the letter is dropped; it is not handed out any more. */
+void consumers_dropped(consumers_t *self, const char *letter);
 
 /* Leases and waits that are over. */
 void consumers_tick(consumers_t *self);

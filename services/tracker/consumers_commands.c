@@ -185,6 +185,7 @@ static struct durable *open_new(consumers_t *self, const struct msg_consumer_ope
     memcpy(one->name, ask->consumer, sizeof one->name);
     memcpy(one->provider, ask->provider, sizeof one->provider);
     memcpy(one->state, ask->state, sizeof one->state);
+    one->written = one->core.handed;
     consumers_add(self, one);
     consumers_touch(self, one);
     ald_log(ALD_INFO, "consumer.opened", "consumer=%s seq=%" PRIu64, one->name, one->core.handed);
@@ -257,10 +258,13 @@ void consumers_close(consumers_t *self, zframe_t **who_p, const struct msg_consu
     const struct consumer_rejects rejects = {consumers_reject, &rejecting};
     int instance = consumer_instance(&one->core, ask->instance, now_ms);
     bool changed = instance >= 0 && consumer_close(&one->core, instance, now_ms, &rejects);
+    if (instance >= 0)
+        consumers_return_due(self, one, instance, now_ms);
     if (changed)
         consumers_touch(self, one);
     consumers_word(self, who_p, ask->req, "ok", "", NULL, changed);
-    consumers_serve(self, one);
+    if (instance >= 0)
+        consumers_end_of(self, one, instance);
 }
 
 void consumers_delete(consumers_t *self, zframe_t **who_p, const struct msg_consumer_ref *ask)

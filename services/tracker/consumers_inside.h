@@ -23,7 +23,16 @@ struct pull {
     size_t limit;
     uint64_t bytes;
     int64_t until_ms; /* monotonic */
+    bool closed;      /* its instance goes: it gets nothing any more */
     struct pull *next;
+};
+
+/* An event that comes back out of its letter: alone, and outside of all order and counts. */
+struct comeback {
+    char letter[ALD_ULID_MAX];
+    uint64_t lane, seq;
+    int instance; /* who has it; -1: nobody */
+    int64_t due_ms;
 };
 
 /* A consumer. */
@@ -40,7 +49,10 @@ struct durable {
     bool settled;         /* by somebody who wants to be told when it is */
     struct pull *first;   /* who waits, in the order of asking */
     struct pull *reading; /* whom a page is being read for */
-    uint64_t ticket;      /* of that page */
+    uint64_t written;     /* its floor, as the disk knows */
+    struct comeback *returns;
+    size_t return_count, return_cap;
+    uint64_t ticket; /* of that page */
 };
 
 /* What is sent after the commit. */
@@ -49,6 +61,13 @@ struct consumers_answer {
     int64_t no; /* events of this consumer are in it; 0: none */
     int instance;
     uint64_t first, last;
+    char letter[ALD_ULID_MAX]; /* or the one that comes out of this */
+};
+
+/* A return is over. */
+struct consumers_closing {
+    char letter[ALD_ULID_MAX];
+    bool taken; /* and its letter with it */
 };
 
 /* An event that becomes a letter. */
@@ -74,6 +93,9 @@ struct consumers {
     size_t answer_count, answer_cap;
     struct consumers_reject *rejects;
     size_t reject_count, reject_cap;
+    struct consumers_closing *closings;
+    size_t closing_count, closing_cap;
+    bool woken;            /* somebody may be served after the commit */
     struct durable **gone; /* deleted, as soon as it is written */
     size_t gone_count, gone_cap;
     struct consumer_offer offer;
@@ -94,6 +116,8 @@ void consumers_pull_free(consumers_t *self, struct pull **pull_p);
 /* Whoever waits hears this word instead of events. */
 void consumers_turn_away(consumers_t *self, struct durable *one, const char *rc,
                          const char *detail);
+/* An instance goes: what it waits for is answered without events. */
+void consumers_end_of(consumers_t *self, struct durable *one, int instance);
 /* See whether somebody who waits can be served. */
 void consumers_serve(consumers_t *self, struct durable *one);
 
@@ -103,6 +127,16 @@ struct consumers_rejecting {
     struct durable *one;
 };
 void consumers_reject(void *context, uint64_t seq, uint32_t count, const char *why);
+
+/* Returns: hand one out to who waits, if one may go. True: it is in an answer. */
+bool consumers_return(consumers_t *self, struct durable *one, struct pull *pull);
+bool consumers_return_settle(consumers_t *self, struct durable *one, int instance,
+                             const struct consumer_settle *settle, int64_t now_ms);
+void consumers_return_due(consumers_t *self, struct durable *one, int instance, int64_t now_ms);
+void consumers_return_unsent(struct durable *one, const char *letter);
+void consumers_return_close(consumers_t *self);
+void consumers_returns_gone(consumers_t *self, const struct durable *one);
+void consumers_returns_back(consumers_t *self);
 
 /* An answer: now, or after the commit. who is taken. */
 void consumers_say(consumers_t *self, struct consumers_answer *answer, bool after);

@@ -10,14 +10,15 @@ static struct ald_metric consumers_handed = {.kind = ALD_COUNTER,
                                              .name = "aldaba_consumer_events_total",
                                              .help =
                                                  "Events handed out to consumers, again or not."};
-static struct ald_metric consumers_again = {.kind = ALD_COUNTER,
-                                            .name = "aldaba_consumer_redelivered_total",
-                                            .help = "Of these, those that were handed out again."};
+static struct ald_metric consumers_repeats = {.kind = ALD_COUNTER,
+                                              .name = "aldaba_consumer_redelivered_total",
+                                              .help =
+                                                  "Of these, those that were handed out again."};
 
 void consumers_pages_init(void)
 {
     ald_metric_register(&consumers_handed);
-    ald_metric_register(&consumers_again);
+    ald_metric_register(&consumers_repeats);
 }
 
 /* ---- serving ---- */
@@ -45,13 +46,22 @@ static void consumers_read(consumers_t *self, struct durable *one, struct pull *
     reader_ask_page(self->tracker->reader, &ask, picks);
 }
 
+void consumers_end_of(consumers_t *self, struct durable *one, int instance)
+{
+    for (struct pull *pull = one->first; pull; pull = pull->next)
+        pull->closed = pull->closed || pull->instance == instance;
+    if (one->reading && one->reading->instance == instance)
+        one->reading->closed = true; /* when its page is there */
+    consumers_serve(self, one);
+}
+
 /* Those whose time is up are told that there is nothing. */
 static void consumers_end_waits(consumers_t *self, struct durable *one)
 {
     int64_t now_ms = ald_clock_now().mono_ms;
     for (struct pull **at = &one->first; *at;) {
         struct pull *pull = *at;
-        if (pull->until_ms > now_ms) {
+        if (pull->until_ms > now_ms && !pull->closed) {
             at = &pull->next;
             continue;
         }
@@ -63,21 +73,42 @@ static void consumers_end_waits(consumers_t *self, struct durable *one)
     }
 }
 
+/* The first who can be handed something; who is next in the list is looked at next. True: a page is
+ * being read for that one. */
+static bool consumers_serve_one(consumers_t *self, struct durable *one, struct pull ***at)
+{
+    struct pull *pull = **at;
+    struct pull *next = pull->next;
+    if (pull->closed) {
+        *at = &pull->next;
+        return false;
+    }
+    bool came_back = one->return_count > 0 && consumer_idle(&one->core, pull->instance) &&
+                     consumers_return(self, one, pull);
+    if (came_back) {
+        **at = next;
+        consumers_pull_free(self, &pull);
+        return false;
+    }
+    if (!consumer_offer(&one->core, pull->instance, self->tracker->vault.last_seq, pull->limit,
+                        tracker_now(self->tracker).run_ms, &self->offer)) {
+        *at = &pull->next;
+        return false;
+    }
+    **at = next;
+    consumers_read(self, one, pull);
+    return true;
+}
+
 void consumers_serve(consumers_t *self, struct durable *one)
 {
-    int64_t now_ms = tracker_now(self->tracker).run_ms;
     if (one->reading || !one->first)
         return;
-    for (struct pull **at = &one->first; *at; at = &(*at)->next) {
-        struct pull *pull = *at;
-        if (!consumer_offer(&one->core, pull->instance, self->tracker->vault.last_seq, pull->limit,
-                            now_ms, &self->offer))
-            continue;
-        *at = pull->next;
-        consumers_read(self, one, pull);
-        return;
-    }
-    if (one->settled)
+    struct pull **at = &one->first;
+    while (*at)
+        if (consumers_serve_one(self, one, &at))
+            return;
+    if (one->settled && one->first)
         self->owed = true; /* what was settled is not to wait as long as who settled it */
     consumers_end_waits(self, one);
 }
@@ -104,7 +135,7 @@ static void consumers_mark(consumers_t *self, struct durable *one, const struct 
             }
             frame = next;
         }
-        ald_metric_add(&consumers_again, (int64_t)count);
+        ald_metric_add(&consumers_repeats, (int64_t)count);
     }
     ald_metric_add(&consumers_handed, (int64_t)count);
     if (count == 0)
@@ -133,7 +164,8 @@ static void consumers_page_of(consumers_t *self, struct durable *one,
     struct pull *pull = one->reading;
     struct consumers_answer answer = {.instance = pull->instance};
     one->reading = NULL;
-    bool stale = page->picks == 0 && page->after != one->core.handed; /* purged meanwhile */
+    bool purged = page->picks == 0 && page->after != one->core.handed;
+    bool stale = purged || pull->closed;
     if (!stale) {
         consumers_mark(self, one, page, seqs, *msg_p, &answer);
         consumers_missing(one, seqs + page->count, page->missing);
@@ -192,6 +224,7 @@ void consumers_tick(consumers_t *self)
         const struct consumer_rejects rejects = {consumers_reject, &rejecting};
         if (consumer_due(&one->core, now_ms, &rejects))
             consumers_touch(self, one);
+        consumers_return_due(self, one, -1, now_ms);
         consumers_serve(self, one);
     }
 }

@@ -92,7 +92,8 @@ static void consumers_letter(consumers_t *self, const struct consumers_reject *r
     ald_buf_reset(&self->original);
     if (ald_wire_encode(&MSG_EVENT, &event, &self->original) != ALD_OK)
         ald_buf_reset(&self->original);
-    (void)snprintf(digest, sizeof digest, "%s %" PRIu64, one->name, reject->seq);
+    (void)snprintf(digest, sizeof digest, "%s %" PRIu64 ":%" PRIu64, one->name, event.lane,
+                   event.seq);
     if (reject->why[0] != '\0')
         (void)snprintf(cause, sizeof cause, "%s: %.160s", one->name, reject->why);
     else
@@ -136,18 +137,21 @@ static void consumers_row(consumers_t *self, struct durable *one)
         vault_consumer_add(&self->tracker->vault, &row);
     else
         vault_consumer_write(&self->tracker->vault, &row);
+    one->written = row.floor;
     one->fresh = one->dirty = one->settled = false;
 }
 
 void consumers_act(consumers_t *self)
 {
-    if (!self || (!self->dirty && self->gone_count == 0 && self->reject_count == 0))
+    if (!self)
         return;
     for (size_t i = 0; i < self->gone_count; i++) {
+        consumers_returns_gone(self, self->gone[i]);
         vault_consumer_delete(&self->tracker->vault, self->gone[i]->no);
         consumers_free(&self->gone[i]);
     }
-    for (size_t i = 0; i < self->count; i++)
+    consumers_return_close(self);
+    for (size_t i = 0; i < self->count && self->dirty; i++)
         if (self->list[i]->dirty)
             consumers_row(self, self->list[i]);
     for (size_t i = 0; i < self->reject_count; i++)
@@ -175,6 +179,10 @@ static void consumers_unsent(consumers_t *self, const struct consumers_answer *a
     struct durable *one = answer->no != 0 ? consumers_of(self, answer->no) : NULL;
     if (!one)
         return;
+    if (answer->letter[0] != '\0') {
+        consumers_return_unsent(one, answer->letter);
+        return;
+    }
     consumer_unsent(&one->core, answer->instance, answer->first, answer->last,
                     tracker_now(self->tracker).run_ms);
     consumers_touch(self, one);
@@ -190,11 +198,40 @@ void consumers_tell(consumers_t *self)
         if (!feed_send(self->tracker->feed, &self->answers[i].msg))
             consumers_unsent(self, &self->answers[i]);
     self->answer_count = 0;
-    if (count == 0 && self->told_seq == self->tracker->vault.last_seq)
+    if (count == 0 && !self->woken && self->told_seq == self->tracker->vault.last_seq)
         return;
+    self->woken = false;
     self->told_seq = self->tracker->vault.last_seq;
     for (size_t i = 0; i < self->count; i++)
         consumers_serve(self, self->list[i]);
+}
+
+/* ---- what is kept ---- */
+
+uint64_t consumers_owed(const consumers_t *self)
+{
+    uint64_t owed = 0;
+    for (size_t i = 0; self && i < self->count; i++)
+        if (owed == 0 || self->list[i]->written < owed - 1)
+            owed = self->list[i]->written + 1;
+    return owed;
+}
+
+void consumers_purged(consumers_t *self)
+{
+    if (!self || self->count == 0)
+        return;
+    uint64_t kept = vault_seq_kept(&self->tracker->vault);
+    for (size_t i = 0; i < self->count; i++) {
+        struct durable *one = self->list[i];
+        if (!consumer_purged(&one->core, kept))
+            continue;
+        ald_log(ALD_WARN, "consumer.gap",
+                "consumer=%s seq=%" PRIu64 " text=\"events up to this were deleted before it had "
+                "settled them: see store.max_lag\"",
+                one->name, kept);
+        consumers_touch(self, one);
+    }
 }
 
 /* ---- at the start ---- */
@@ -229,6 +266,7 @@ static void consumers_read_row(void *arg, const struct vault_consumer *row)
         consumer_lane(&one->core, vault->lane, vault->last_seq);
         consumers_touch(self, one);
     }
+    one->written = row->floor;
     consumers_add(self, one);
 }
 
@@ -238,5 +276,7 @@ void consumers_back(consumers_t *self)
         return;
     ald_metric_register(&consumers_rejected);
     vault_each_consumer(&self->tracker->vault, consumers_read_row, self);
+    consumers_returns_back(self);
+    consumers_purged(self);
     self->told_seq = self->tracker->vault.last_seq;
 }

@@ -25,6 +25,11 @@ static struct ald_metric events_received = {.kind = ALD_COUNTER,
                                             .help =
                                                 "Callbacks, re-injections and closings acted on."};
 
+static struct ald_metric events_alone = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_consumer_commits_total",
+    .help = "Transactions that were made for consumers alone, with no callback waiting."};
+
 struct events {
     struct tracker *tracker;
     ald_sock_t *sock;
@@ -203,6 +208,7 @@ static bool events_turn(events_t *self)
     bool full = self->inbox.count == INBOX_MESSAGES;
     if (!begun)
         return false;
+    ald_metric_add(&events_alone, self->inbox.count == 0 && consumers_owe(tracker->consumers));
     if (tracker_commit(tracker))
         inbox_send(&self->inbox, self->sock);
     else
@@ -239,6 +245,7 @@ enum ald_rc events_new(struct tracker *tracker, events_t **out, struct ald_err *
     self->sock = sock;
     ald_metric_register(&events_garbage);
     ald_metric_register(&events_received);
+    ald_metric_register(&events_alone);
     ald_sock_watch(sock, ald_service_loop(tracker->service), events_read, self);
     *out = self;
     return ALD_OK;

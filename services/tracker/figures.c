@@ -6,6 +6,7 @@
 #include "common/base/ident.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "services/tracker/consumers.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/jobs.h"
 #include "services/tracker/pending_figures.h"
@@ -25,6 +26,22 @@ static struct ald_metric figures_parked = {
     .kind = ALD_GAUGE, .name = "aldaba_parked", .help = "Callbacks of tasks not known yet."};
 static struct ald_metric figures_pollers = {
     .kind = ALD_GAUGE, .name = "aldaba_pollers", .help = "Pollers heard lately."};
+
+/* Of the one that is worst off: names of consumers are no labels. */
+static struct ald_metric figures_consumers = {
+    .kind = ALD_GAUGE, .name = "aldaba_consumers", .help = "Durable consumers."};
+static struct ald_metric figures_consumer_lag = {
+    .kind = ALD_GAUGE,
+    .name = "aldaba_consumer_lag_events",
+    .help = "Events that the durable consumer furthest behind has not settled."};
+static struct ald_metric figures_consumer_oldest = {
+    .kind = ALD_GAUGE_MS,
+    .name = "aldaba_consumer_oldest_seconds",
+    .help = "Age of the oldest event that a durable consumer has not settled."};
+static struct ald_metric figures_consumer_pending = {
+    .kind = ALD_GAUGE,
+    .name = "aldaba_consumer_pending",
+    .help = "Events handed out to a durable consumer and not settled, of the one with most."};
 
 static void figure_text(zmsg_t *to, const char *group, const char *name, int64_t value,
                         const char *text)
@@ -132,6 +149,24 @@ static void figures_oldest(const struct tracker *self, zmsg_t *to)
     figure(to, "status", "oldest_open_at_ms", id != 0 ? ald_task_id_wall_ms(id) : 0);
 }
 
+static void figures_consumer(void *to, const struct msg_consumer *consumer)
+{
+    const struct {
+        const char *what;
+        int64_t value;
+    } list[] = {
+        {"lag", (int64_t)consumer->lag},
+        {"pending", (int64_t)consumer->pending},
+        {"oldest_at_ms", consumer->oldest_at_ms},
+        {"rejected", (int64_t)consumer->rejected},
+    };
+    for (size_t i = 0; i < ALD_COUNT(list); i++) {
+        char name[ALD_KEY_MAX];
+        (void)snprintf(name, sizeof name, "%s.%s", consumer->consumer, list[i].what);
+        figure(to, "consumer", name, list[i].value);
+    }
+}
+
 void figures_add(struct tracker *self, zmsg_t *to)
 {
     int64_t open = 0;
@@ -158,6 +193,8 @@ void figures_add(struct tracker *self, zmsg_t *to)
     figure(to, "status", "waiters", (int64_t)feed_waiters(self->feed));
     figure(to, "status", "orphans", (int64_t)self->orphans);
     figures_oldest(self, to);
+    struct consumers_sum consumers = consumers_each(self->consumers, figures_consumer, to);
+    figure(to, "status", "consumers", consumers.count);
     figure(to, "status", "unindexed", vault_unindexed(&self->vault));
     figure(to, "status", "wal_bytes", (int64_t)ald_store_wal_bytes(self->vault.store));
     figure(to, "status", "service_ms", tracker_now(self).run_ms);
@@ -172,9 +209,18 @@ void figures_measure(struct tracker *self)
     ald_metric_register(&figures_books);
     ald_metric_register(&figures_parked);
     ald_metric_register(&figures_pollers);
+    ald_metric_register(&figures_consumers);
+    ald_metric_register(&figures_consumer_lag);
+    ald_metric_register(&figures_consumer_oldest);
+    ald_metric_register(&figures_consumer_pending);
     providers_measure(self);
     if (!self->open)
         return;
+    struct consumers_sum consumers = consumers_each(self->consumers, NULL, NULL);
+    ald_metric_set(&figures_consumers, consumers.count);
+    ald_metric_set(&figures_consumer_lag, consumers.lag);
+    ald_metric_set(&figures_consumer_oldest, consumers.oldest_ms);
+    ald_metric_set(&figures_consumer_pending, consumers.pending);
     const struct pending_account *account = NULL;
     for (size_t i = 0; (account = pending_account_at(self->pending, i)); i++)
         ald_metric_set(ald_metrics_get("aldaba_tasks_pending", account->profile->name),

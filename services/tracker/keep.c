@@ -15,6 +15,7 @@
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pushes.h"
 #include "services/tracker/vault_letters.h"
+#include "services/tracker/vault_purge.h"
 
 enum {
     KEEP_BEAT_MS = 1000,
@@ -362,6 +363,9 @@ static void keep_purge(struct tracker *self, bool idle)
                                   .evidence_ms = now_ms - settings->store.keep_evidence_ms,
                                   .tombs_ms = now_ms - keep_tombs_for(self),
                                   .keys_ms = now_ms - 30 * KEEP_DAY_MS,
+                                  .owed_seq = consumers_owed(self->consumers),
+                                  .lag_ms = now_ms - settings->store.max_lag_ms,
+                                  .lag_bytes = settings->store.max_lag_bytes,
                                   .kept_arrival = self->kept_arrival};
     bool more = vault_purge(&self->vault, &before, rows, now_ms);
     int64_t ended_ms = ald_clock_now().mono_ms;
@@ -370,6 +374,8 @@ static void keep_purge(struct tracker *self, bool idle)
         pace_took(&self->purge_pace, ended_ms - began_ms, KEEP_STEP_MS);
     if (self->vault.rc != ALD_OK)
         (void)tracker_commit(self);
+    else
+        consumers_purged(self->consumers);
 }
 
 void keep_tick(struct tracker *self, bool idle)

@@ -205,6 +205,7 @@ enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_by
     int64_t told_outbox = vault_meta(self, "last_outbox");
     self->last_outbox = outbox > told_outbox ? outbox : told_outbox;
     self->outbox = vault_number(self, "SELECT COUNT(*) FROM outbox");
+    vault_sums_read(self);
     vault_gather(self);
     if (self->rc != ALD_OK) {
         (void)ald_err_set(err, self->rc, "%s: cannot be read: %s", path,

@@ -44,6 +44,8 @@ struct vault {
     int64_t run_note;
     int64_t purged_arrival; /* arrivals up to here were looked at by purging in this run */
     int64_t run_ms;         /* service time, as of the last beat */
+    uint64_t result_bytes;  /* of results so far; as it was last written, at which seq */
+    uint64_t sum_bytes, sum_seq;
 };
 
 /* A row of tasks. Texts are borrowed from the statement or the caller. */
@@ -182,18 +184,5 @@ bool vault_index_step(struct vault *self, size_t rows, uint64_t lowest_open);
 bool vault_index_running(const struct vault *self);
 /* Rows that no finished run has indexed. */
 int64_t vault_unindexed(const struct vault *self);
-
-/* How old things may become: wall times before which they are deleted. */
-struct vault_bounds {
-    int64_t results_ms;   /* ended tasks with their results */
-    int64_t evidence_ms;  /* arrivals, but for parked and dead ones */
-    int64_t kept_arrival; /* and those after this, whose senders are not on disk yet */
-    int64_t tombs_ms;     /* what is remembered of purged tasks */
-    int64_t keys_ms;      /* idempotency keys */
-};
-
-/* Delete at most `limit` of each, in a transaction of its own; true while more wait. */
-bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t limit,
-                 int64_t now_ms);
 
 #endif

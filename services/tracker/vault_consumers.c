@@ -1,5 +1,8 @@
 #include "services/tracker/vault_consumers.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "services/tracker/event_row.h"
 #include "services/tracker/vault_sql.h"
 
@@ -85,6 +88,80 @@ void vault_consumer_delete(struct vault *self, int64_t no)
         ald_stmt_bind_i64(stmt, 1, no);
         vault_run(self, stmt);
     }
+}
+
+/* ---- returns ---- */
+
+void vault_each_return(struct vault *self, vault_return_fn *fn, void *context)
+{
+    ald_stmt_t *stmt =
+        vault_prepare(self, "SELECT letter, consumer, lane, seq FROM returns ORDER BY letter");
+    if (!stmt)
+        return;
+    while (vault_step(self, stmt)) {
+        const struct vault_return row = {.letter = ald_stmt_text(stmt, 0),
+                                         .consumer = ald_stmt_i64(stmt, 1),
+                                         .lane = (uint64_t)ald_stmt_i64(stmt, 2),
+                                         .seq = (uint64_t)ald_stmt_i64(stmt, 3)};
+        fn(context, &row);
+    }
+    ald_stmt_reset(stmt);
+}
+
+void vault_return_put(struct vault *self, const struct vault_return *row, struct ald_span event)
+{
+    ald_stmt_t *stmt = vault_prepare(
+        self, "INSERT INTO returns (letter, consumer, lane, seq, event) VALUES (?1, ?2, ?3, ?4, ?5)"
+              " ON CONFLICT (letter) DO UPDATE SET event = ?5");
+    if (!stmt)
+        return;
+    ald_stmt_bind_text(stmt, 1, row->letter);
+    ald_stmt_bind_i64(stmt, 2, row->consumer);
+    ald_stmt_bind_i64(stmt, 3, (int64_t)row->lane);
+    ald_stmt_bind_i64(stmt, 4, (int64_t)row->seq);
+    ald_stmt_bind_blob(stmt, 5, event);
+    vault_run(self, stmt);
+}
+
+void vault_return_delete(struct vault *self, const char *letter)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "DELETE FROM returns WHERE letter = ?1");
+    if (!stmt)
+        return;
+    ald_stmt_bind_str(stmt, 1, letter);
+    vault_run(self, stmt);
+}
+
+bool vault_return_event(struct vault *self, const char *letter, struct ald_buf *out)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT event FROM returns WHERE letter = ?1");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_str(stmt, 1, letter);
+    bool found = vault_step(self, stmt);
+    if (found)
+        ald_buf_put_span(out, ald_stmt_blob(stmt, 0));
+    ald_stmt_reset(stmt);
+    return found && ald_buf_ok(out);
+}
+
+void vault_each_letter_of(struct vault *self, const char *consumer, vault_letter_id_fn *fn,
+                          void *context)
+{
+    char digest[ALD_CONSUMER_MAX + 2];
+    size_t len = strlen(consumer);
+    ald_stmt_t *stmt = vault_prepare(
+        self, "SELECT letter FROM letters WHERE state = 0 AND digest > ?1 AND digest < ?2");
+    if (!stmt)
+        return;
+    (void)snprintf(digest, sizeof digest, "%s ", consumer); /* and then the event's number */
+    ald_stmt_bind_text(stmt, 1, ald_span_of(digest, len + 1));
+    char end[ALD_CONSUMER_MAX + 2];
+    (void)snprintf(end, sizeof end, "%s!", consumer); /* the character after the space */
+    ald_stmt_bind_text(stmt, 2, ald_span_of(end, len + 1));
+    while (vault_step(self, stmt))
+        fn(context, ald_stmt_text(stmt, 0));
+    ald_stmt_reset(stmt);
 }
 
 /* ---- what they need of the feed ---- */

@@ -36,6 +36,24 @@ void vault_consumer_add(struct vault *self, const struct vault_consumer *row);
 void vault_consumer_write(struct vault *self, const struct vault_consumer *row);
 void vault_consumer_delete(struct vault *self, int64_t no);
 
+/* Events that come back out of their letters. */
+struct vault_return {
+    struct ald_span letter; /* borrowed */
+    int64_t consumer;       /* its no */
+    uint64_t lane, seq;
+};
+typedef void vault_return_fn(void *context, const struct vault_return *row);
+void vault_each_return(struct vault *self, vault_return_fn *fn, void *context);
+/* Add, or put this event in the place of the one that is there. */
+void vault_return_put(struct vault *self, const struct vault_return *row, struct ald_span event);
+void vault_return_delete(struct vault *self, const char *letter);
+/* What it holds, appended to out. */
+bool vault_return_event(struct vault *self, const char *letter, struct ald_buf *out);
+/* Call fn with the open letters of a consumer. Writing is not allowed in it. */
+typedef void vault_letter_id_fn(void *context, struct ald_span letter);
+void vault_each_letter_of(struct vault *self, const char *consumer, vault_letter_id_fn *fn,
+                          void *context);
+
 /* An event; its result is put into bytes, which is emptied first. False: it is not kept any more.
  */
 bool vault_event(struct vault *self, uint64_t seq, struct msg_event *out, struct ald_buf *bytes);

@@ -1,3 +1,4 @@
+#include "services/tracker/vault_purge.h"
 #include "services/tracker/vault_sql.h"
 
 void vault_gather_add(struct vault *self, uint64_t task, enum gather_kind kind, int64_t no)
@@ -183,9 +184,21 @@ static void vault_bury(struct vault *self, const struct vault_old *old, int64_t 
 
 enum { VAULT_PURGE_MAX = 1000 };
 
-static size_t vault_purge_results(struct vault *self, int64_t before_ms, size_t limit,
-                                  int64_t now_ms)
+/* Old, and nobody is owed it, or it is owed for too long. */
+static bool vault_purgeable(ald_stmt_t *stmt, const struct vault_bounds *before, uint64_t behind)
 {
+    uint64_t seq = (uint64_t)ald_stmt_i64(stmt, 1);
+    int64_t published_ms = ald_stmt_i64(stmt, 2);
+    bool pushed = ald_stmt_i64(stmt, 5) == 0; /* else its end is still being told to its caller */
+    return pushed && published_ms < before->results_ms &&
+           (before->owed_seq == 0 || seq < before->owed_seq || published_ms < before->lag_ms ||
+            seq <= behind);
+}
+
+static size_t vault_purge_results(struct vault *self, const struct vault_bounds *before,
+                                  size_t limit, int64_t now_ms)
+{
+    const uint64_t behind = vault_seq_behind(self, before->lag_bytes);
     struct vault_old old[VAULT_PURGE_MAX];
     size_t count = 0;
     ald_stmt_t *stmt = vault_prepare(
@@ -196,8 +209,7 @@ static size_t vault_purge_results(struct vault *self, int64_t before_ms, size_t 
         return 0;
     ald_stmt_bind_i64(stmt, 1, self->indexed_seq);
     ald_stmt_bind_i64(stmt, 2, (int64_t)limit);
-    while (count < limit && vault_step(self, stmt) && ald_stmt_i64(stmt, 2) < before_ms &&
-           ald_stmt_i64(stmt, 5) == 0) { /* its end is still being told to its caller */
+    while (count < limit && vault_step(self, stmt) && vault_purgeable(stmt, before, behind)) {
         old[count++] = (struct vault_old){.task = (uint64_t)ald_stmt_i64(stmt, 0),
                                           .seq = (uint64_t)ald_stmt_i64(stmt, 1),
                                           .state = ald_stmt_i64(stmt, 3),
@@ -206,6 +218,11 @@ static size_t vault_purge_results(struct vault *self, int64_t before_ms, size_t 
     ald_stmt_reset(stmt);
     for (size_t i = 0; i < count; i++)
         vault_bury(self, &old[i], now_ms);
+    if (count > 0)
+        (void)vault_run_bounded(self,
+                                "DELETE FROM sums WHERE seq IN (SELECT seq FROM sums WHERE"
+                                " seq <= ?1 LIMIT ?2)",
+                                (int64_t)old[count - 1].seq, limit);
     return count;
 }
 
@@ -263,7 +280,7 @@ bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t l
     if (limit > VAULT_PURGE_MAX)
         limit = VAULT_PURGE_MAX;
     vault_begin(self);
-    size_t most = vault_purge_results(self, before->results_ms, limit, now_ms);
+    size_t most = vault_purge_results(self, before, limit, now_ms);
     size_t arrivals = vault_purge_arrivals(self, before, limit);
     if (arrivals > most)
         most = arrivals;

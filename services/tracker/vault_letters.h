@@ -20,7 +20,7 @@ struct vault_letter {
     uint64_t size;
     char provider[ALD_PROVIDER_MAX];
     char digest[ALD_POSITION_MAX]; /* of a conflicting answer; of a consumer's letter: its name, a
-                                      space, the event's seq */
+                                      space, the event's lane:seq */
 };
 
 /* Make a letter: its row and its place in the outbox. letter->num is set; the books count it. */

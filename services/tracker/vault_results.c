@@ -4,6 +4,62 @@
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_sql.h"
 
+/* Every now and then the bytes of all results so far, so that purging finds what lies so many bytes
+ * behind the newest without reading any. */
+enum { VAULT_SUM_ROWS = 1000, VAULT_SUM_BYTES = 1 << 20 };
+
+static void vault_sum(struct vault *self, uint64_t seq, size_t bytes)
+{
+    self->result_bytes += bytes;
+    if (seq - self->sum_seq < VAULT_SUM_ROWS &&
+        self->result_bytes - self->sum_bytes < VAULT_SUM_BYTES)
+        return;
+    ald_stmt_t *stmt =
+        vault_prepare(self, "INSERT INTO sums (seq, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)seq);
+    ald_stmt_bind_i64(stmt, 2, (int64_t)self->result_bytes);
+    vault_run(self, stmt);
+    self->sum_seq = seq;
+    self->sum_bytes = self->result_bytes;
+}
+
+void vault_sums_read(struct vault *self)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT seq, bytes FROM sums ORDER BY seq DESC LIMIT 1");
+    if (!stmt)
+        return;
+    self->sum_seq = self->last_seq > VAULT_SUM_ROWS ? self->last_seq - VAULT_SUM_ROWS : 0;
+    if (vault_step(self, stmt)) {
+        self->sum_seq = (uint64_t)ald_stmt_i64(stmt, 0);
+        self->sum_bytes = (uint64_t)ald_stmt_i64(stmt, 1);
+    }
+    ald_stmt_reset(stmt);
+    self->result_bytes = self->sum_bytes;
+    stmt = vault_prepare(self, "SELECT SUM(LENGTH(result)) FROM results WHERE seq > ?1");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)self->sum_seq);
+    if (vault_step(self, stmt))
+        self->result_bytes += (uint64_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+}
+
+uint64_t vault_seq_behind(struct vault *self, uint64_t bytes)
+{
+    uint64_t seq = 0;
+    ald_stmt_t *stmt =
+        vault_prepare(self, "SELECT seq FROM sums WHERE bytes <= ?1 ORDER BY seq DESC LIMIT 1");
+    if (!stmt || bytes >= self->result_bytes)
+        return 0;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)(self->result_bytes - bytes));
+    if (vault_step(self, stmt))
+        seq = (uint64_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return seq;
+}
+
 void vault_result_add(struct vault *self, struct vault_result *result)
 {
     ald_stmt_t *stmt = vault_prepare(
@@ -27,6 +83,7 @@ void vault_result_add(struct vault *self, struct vault_result *result)
     ald_stmt_bind_text(stmt, 12, result->trace);
     ald_stmt_bind_blob(stmt, 13, result->result);
     vault_run(self, stmt);
+    vault_sum(self, result->seq, result->result.len);
     books_add(&self->books, BOOK_STATE + result->state, 1);
     books_add(&self->books, BOOK_SOURCE + result->source, 1);
     vault_gather_add(self, result->task, GATHER_RESULT, (int64_t)result->seq);

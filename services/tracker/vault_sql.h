@@ -21,6 +21,11 @@ bool vault_step(struct vault *self, ald_stmt_t *stmt);
 /* The number that the first row of this query about one task (?1) begins with. False: no row. */
 bool vault_of_task(struct vault *self, const char *sql, uint64_t task, int64_t *value);
 
+/* What the sums of results have come to, at opening; and the last result that has at least so many
+ * bytes of later ones behind it, as far as sums tell: 0 = none. */
+void vault_sums_read(struct vault *self);
+uint64_t vault_seq_behind(struct vault *self, uint64_t bytes);
+
 /* Read back what is not indexed, at opening. */
 void vault_gather(struct vault *self);
 /* A row was written that is to be indexed. */

@@ -1,6 +1,7 @@
 -- For wrk: each request is the callback of another task. Arguments: FILE FIRST COUNT THREADS: the
 -- file has a provider id a line, all of one length, already in the order in which they are to be
 -- called back; FIRST is where to begin. Each thread takes a part of its own and stops at its end.
+-- A fifth argument is how many milliseconds a connection pauses after an answer.
 -- done() prints one line of figures.
 local BLOCK = 4096
 
@@ -16,6 +17,10 @@ function init(args)
     file = assert(io.open(args[1], "r"))
     width = #file:read("*l") + 1
     local share = math.floor(count / threads)
+    local pause = tonumber(args[5] or "0")
+    if pause > 0 then
+        delay = function() return math.random(0, 2 * pause) end
+    end
     left = share
     file:seek("set", (first + number * share) * width)
     block, at = "", 1

@@ -71,11 +71,12 @@ class Shot:
         self.bad, self.lost = int(said["bad"]), int(said["lost"])
 
 
-def shoot(url, ids, first, count, connections, seconds, threads=2):
-    """Run wrk over ids [first, first + count) of the file, until they or the time are over."""
+def shoot(url, ids, first, count, connections, seconds, threads=2, pause_ms=0):
+    """Run wrk over ids [first, first + count) of the file, until they or the time are over. Each
+    connection pauses so long after an answer."""
     argv = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s",
             "-s", os.path.join(HERE, "callbacks.lua"), url, "--",
-            ids, str(first), str(count), str(threads)]
+            ids, str(first), str(count), str(threads), str(pause_ms)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=seconds + 60, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -67,8 +67,16 @@ class Channel:
 
     def ask_with(self, kind, frames, timeout_s=TIMEOUT_S, **fields):
         """The same, with frames behind the question."""
+        return self.hear(self.tell(kind, *frames, **fields), timeout_s)
+
+    def tell(self, kind, *frames, **fields):
+        """Put a question; its number."""
         number = next(_numbers)
         self.send(pack(kind, req=number, **fields), *frames)
+        return number
+
+    def hear(self, number, timeout_s=TIMEOUT_S):
+        """The answer to the question of this number; others that come before it are dropped."""
         while True:
             answer = self.receive(timeout_s)
             if answer[0].get("req") == number:

@@ -295,7 +295,7 @@ static void test_instances(void **state)
     assert_int_equal(consumer_instances(&consumer, 60000, 60010), 64 - 9);
     const uint64_t seq = 1;
     consumer_hand_fresh(&consumer, 0, &seq, 1, 1, 0);
-    assert_int_equal(consumer_instance(&consumer, "one more", 60002), 1); /* 0 has something */
+    assert_int_equal(consumer_instance(&consumer, "one more", 120002), 1); /* 0 has something */
     consumer_free(&consumer);
 }
 

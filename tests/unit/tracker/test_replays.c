@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "services/tracker/vault_letters.h"
+#include "services/tracker/vault_purge.h"
 #include "tests/unit/tracker/stage.h"
 
 static const struct stage_again schedule = {0};

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "services/tracker/vault_purge.h"
 #include "services/tracker/vault_pushes.h"
 #include "tests/unit/tracker/rows.h"
 

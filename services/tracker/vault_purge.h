@@ -1,0 +1,27 @@
+/* vault_purge.h - the part of the vault that lets go: what is older than its bound, and owed to
+ * nobody, or owed for too long.
+ *
+ * Errors are sticky, as in vault.h. One owner.
+ */
+#ifndef ALD_TRACKER_VAULT_PURGE_H
+#define ALD_TRACKER_VAULT_PURGE_H
+
+#include "services/tracker/vault.h"
+
+/* How old things may become: wall times before which they are deleted. */
+struct vault_bounds {
+    int64_t results_ms;   /* ended tasks with their results */
+    uint64_t owed_seq;    /* but not from here on, as a consumer has not settled them; 0 = all */
+    int64_t lag_ms;       /* unless they are older than this */
+    uint64_t lag_bytes;   /* or have so many bytes of results behind them */
+    int64_t evidence_ms;  /* arrivals, but for parked and dead ones */
+    int64_t kept_arrival; /* and those after this, whose senders are not on disk yet */
+    int64_t tombs_ms;     /* what is remembered of purged tasks */
+    int64_t keys_ms;      /* idempotency keys */
+};
+
+/* Delete at most `limit` of each, in a transaction of its own; true while more wait. */
+bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t limit,
+                 int64_t now_ms);
+
+#endif

@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""How fast a durable consumer gets what it is owed, as ratios of one run.
+
+    tests/bench/consume.py [--bin BUILD] [--dir FOLDER] [--rounds 3] [--seconds 4] [--backlog 100000]
+
+1. The feed to one durable consumer while callbacks come in as fast as they may: delivered against
+   taken in, and intake with the consumer against intake without.
+2. A backlog drained by one consumer, against a plain zmq PUSH/PULL of the same bytes, a message an
+   event, between two processes.
+3. From a callback to a live subscriber (a hint), and to a durable consumer that waits, at half of
+   the highest load, against one fdatasync of this disk.
+
+The consumer settles each answer with the question for the next one, as a range. It reads the head
+and the last event of an answer and counts the others, as does the PULL: what Python costs is in
+neither. Figures differ from machine to machine; medians of the rounds' ratios are to be compared.
+"""
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.dirname(HERE))
+
+import zmq  # noqa: E402
+
+from bench import measure  # noqa: E402
+from support import bus  # noqa: E402
+from support import house as houses  # noqa: E402
+from support.http import Client  # noqa: E402
+from support.settings import free_port  # noqa: E402
+from support.until import passes  # noqa: E402
+
+ROOM = 40000  # callbacks a second that a round is prepared for
+PATIENT = {"callback": {"stale_after": "12h"}, "poll": {"schedule": {"give_up_after": "24h"}}}
+PAGE = {"limit": 1000, "bytes": 4 << 20}
+WANTED_LIVE, WANTED_DRAIN = 0.8, 0.1
+WANTED_P50, WANTED_P99 = 3, 10
+PROBE_S = 0.01
+
+
+class Bench:
+    """A house without polls, and tasks whose callbacks can be shot at it."""
+
+    def __init__(self, args):
+        self.args = args
+        self.folder = tempfile.mkdtemp(prefix="bench-", dir=args.dir)
+        self.ids = os.path.join(self.folder, "ids")
+        self.next_id = 10**11  # provider ids of one length
+        self.house = houses.House(pollers=0, profile=PATIENT, settings={
+            "store": {"data": os.path.join(self.folder, "data")}, "gateway": {"threads": 128},
+            "tracker": {"max_open": 100000000}})
+
+    def __enter__(self):
+        os.mkdir(os.path.join(self.folder, "data"), 0o700)
+        self.house.__enter__()
+        self.house.provider = Client(free_port())  # nobody: nothing is polled here
+        self.house.write_settings()
+        self.house.start_daemons()
+        return self
+
+    def __exit__(self, *_):
+        self.house.__exit__()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def register(self, count):
+        first = self.next_id
+        measure.write_ids(self.ids, first, count, seed=first)
+        measure.register(self.house.run, first, count)
+        self.next_id += count
+        return first
+
+    def shoot(self, count, seconds, connections=64, pause_ms=0):
+        return measure.shoot(self.house.public.url, self.ids, 0, count, connections, seconds,
+                             pause_ms=pause_ms)
+
+
+class Reader(threading.Thread):
+    """A durable consumer in a process of its own, which this thread listens to."""
+
+    def __init__(self, bench, name, start):
+        super().__init__(daemon=True)
+        self.channel = bus.Channel(bench.house.run, "consume")
+        (head, *_) = self.channel.ask("consumer.open", consumer=name, max_ack_pending=10000,
+                                      **{"from": start})
+        assert head["rc"] == "ok", head
+        argv = [sys.executable, os.path.abspath(__file__), "--reader", bench.house.run, name]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        self.count = self.bytes = 0
+        self.at = time.perf_counter()
+        self.start()
+
+    def run(self):
+        for line in self.process.stdout:
+            events, size, at = line.split()
+            self.count, self.bytes, self.at = int(events), int(size), float(at)
+
+    def until(self, count, deadline_s=120):
+        end = time.monotonic() + deadline_s
+        while self.count < count and time.monotonic() < end:
+            passes(0.005)
+        assert self.count >= count, f"{self.count} of {count}"
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.channel.socket.close()
+
+
+def reader(run, name):
+    """The consumer itself: pull, settle with the next pull; tell how many so far, and when."""
+    channel = bus.Channel(run, "consume")
+    count = size = 0
+    settles = []
+    while True:
+        number = channel.tell("consumer.pull", *settles, consumer=name, instance="a",
+                              wait_ms=1000, **PAGE)
+        frames = channel.socket.recv_multipart(copy=False)
+        head = bus.unpack(frames[0].bytes)
+        assert head["req"] == number and head["rc"] == "ok", head
+        settles = []
+        if len(frames) > 1:
+            first, last = bus.unpack(frames[1].bytes), bus.unpack(frames[-1].bytes)
+            settles = [bus.pack("settle", lane=last["lane"], first=first["seq"], seq=last["seq"],
+                                verb="ack")]
+            count += len(frames) - 1
+            size += sum(len(frame) for frame in frames[1:])
+        print(count, size, time.perf_counter(), flush=True)
+
+
+# ---- 1: at the same time as intake ----
+
+def live(bench):
+    ratios, costs = [], []
+    for number in range(bench.args.rounds):
+        count = ROOM * bench.args.seconds
+        bench.register(count)
+        alone = bench.shoot(count, bench.args.seconds)
+        bench.register(count)
+        before = measure.arrivals(bench.house.run)["received"]
+        one = Reader(bench, f"live-{number}", "new")
+        began = time.perf_counter()
+        usage = measure.Usage({"tracker": bench.house.tracker.pid})
+        shot = bench.shoot(count, bench.args.seconds)
+        taken = measure.arrivals(bench.house.run)["received"] - before
+        there = one.count
+        cpu = usage.spent()["tracker"][0]
+        one.until(taken)
+        delivered = taken / (one.at - began)
+        ratios.append(delivered / (taken / shot.seconds))
+        costs.append(shot.rate / alone.rate)
+        one.stop()
+        print(f"intake {shot.rate:8.0f}/s (without a consumer {alone.rate:8.0f}/s, ratio"
+              f" {costs[-1]:.3f}); delivered {delivered:8.0f}/s, {there / taken:.1%} of it by the"
+              f" end of intake; ratio {ratios[-1]:.3f}; tracker {cpu * 1e6 / taken:.1f} us CPU a"
+              " callback", flush=True)
+    print(f"one durable consumer beside intake, median: {statistics.median(ratios):.3f} of what came"
+          f" in (wanted {WANTED_LIVE}); intake {statistics.median(costs):.3f} of intake alone\n",
+          flush=True)
+
+
+# ---- 2: a backlog ----
+
+def plain(folder, count, size):
+    """Events a second of a PUSH/PULL of so many messages of this size."""
+    endpoint = f"ipc://{folder}/plain"
+    pull = zmq.Context.instance().socket(zmq.PULL)
+    pull.bind(endpoint)
+    push = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--push", endpoint,
+                             str(count), str(size)])
+    pull.recv()
+    began = time.perf_counter()
+    for _ in range(count - 1):
+        pull.recv(copy=False)
+    rate = count / (time.perf_counter() - began)
+    push.wait()
+    pull.close()
+    return rate
+
+
+def push(endpoint, count, size):
+    socket = zmq.Context.instance().socket(zmq.PUSH)
+    socket.connect(endpoint)
+    message = bytes(int(size))
+    for _ in range(int(count)):
+        socket.send(message)
+    socket.close()
+    zmq.Context.instance().term()
+
+
+def backlog(bench):
+    count = bench.args.backlog
+    while True:
+        head = measure.arrivals(bench.house.run).get("applied", 0)
+        if head >= count:
+            break
+        bench.register(count - head)
+        bench.shoot(count - head, 60 if count > 10000 else 5)
+    ratios = []
+    for number in range(bench.args.rounds):
+        usage = measure.Usage({"tracker": bench.house.tracker.pid})
+        began = time.perf_counter()
+        one = Reader(bench, f"backlog-{number}", "all")
+        one.until(count)
+        rate = one.count / (one.at - began)
+        size = one.bytes // one.count
+        cpu = usage.spent()["tracker"][0]
+        plain_rate = plain(bench.folder, one.count, size)
+        ratios.append(rate / plain_rate)
+        one.stop()
+        print(f"{one.count} events of {size} bytes: {rate:8.0f}/s, plain {plain_rate:8.0f}/s, ratio"
+              f" {ratios[-1]:.3f}; tracker {cpu * 1e6 / one.count:.1f} us CPU an event", flush=True)
+    print(f"a backlog drained, median: {statistics.median(ratios):.3f} of a plain PUSH/PULL"
+          f" (wanted {WANTED_DRAIN})\n", flush=True)
+
+
+# ---- 3: how long it takes ----
+
+class Probe(threading.Thread):
+    """One callback at a time, each timed until a subscriber or a consumer has its event."""
+
+    def __init__(self, bench, ids):
+        super().__init__(daemon=True)
+        self.bench, self.ids = bench, ids
+        self.over = threading.Event()
+        self.hints, self.pulls = [], []
+        self.socket = zmq.Context.instance().socket(zmq.SUB)
+        self.socket.setsockopt(zmq.RCVHWM, 0)
+        self.socket.connect(f"ipc://{bench.house.run}/feed")
+        self.socket.subscribe(b"result.sandbox.failed.")
+
+    def run(self):
+        for provider_id in self.ids:
+            if self.over.wait(PROBE_S):
+                return
+            began = time.perf_counter()
+            body = f"id={provider_id}&code=ERROR_CAPTCHA_UNSOLVABLE"
+            answer = self.bench.house.public.request(
+                "POST", "/callback/sandbox", body,
+                {"Content-Type": "application/x-www-form-urlencoded"})
+            assert answer.status == 200, answer
+            assert self.socket.poll(10000), "no hint"
+            self.socket.recv_multipart()
+            self.hints.append(time.perf_counter() - began)
+
+
+def waits(bench, ids, load):
+    """p50 and p99 in ms of callbacks, under the load that load() makes."""
+    probe = Probe(bench, ids)
+    passes(0.3)  # the subscription is there
+    probe.start()
+    shot = load()
+    probe.over.set()
+    probe.join()
+    times = sorted(probe.hints)
+    probe.socket.close()
+    return shot, times[len(times) // 2] * 1e3, times[int(len(times) * 0.99)] * 1e3, len(times)
+
+
+def latency(bench):
+    seconds = bench.args.seconds * 2
+    count = ROOM * seconds
+    fsync_ms = measure.fsync_us(bench.folder) / 1e3
+    bench.register(count)
+    highest = bench.shoot(count, seconds // 2)
+    first = bench.register(count + 10000)
+    probes = range(first + count, first + count + 10000)
+    measure.write_ids(bench.ids, first, count)
+    connections = 64
+    pause_ms = max(1, round(2000 * connections / highest.rate - highest.p50_ms))
+    shot, p50, p99, times = waits(
+        bench, probes, lambda: bench.shoot(count, seconds, connections, pause_ms))
+    print(f"one fdatasync {fsync_ms:.2f} ms; at {shot.rate:.0f}/s, {shot.rate / highest.rate:.0%} of"
+          f" {highest.rate:.0f}/s, {times} callbacks to a live subscriber: p50 {p50:.2f} ms"
+          f" = {p50 / fsync_ms:.1f} fdatasyncs (wanted {WANTED_P50}), p99 {p99:.2f} ms"
+          f" = {p99 / fsync_ms:.1f} (wanted {WANTED_P99})\n", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default=os.environ.get("ALDABA_BIN", f"{ROOT}/build/release"))
+    parser.add_argument("--dir", default=f"{ROOT}/build")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--backlog", type=int, default=100000)
+    parser.add_argument("--parts", default="live,backlog,latency")
+    args = parser.parse_args()
+    os.environ["ALDABA_BIN"] = os.path.abspath(args.bin)
+    args.dir = os.path.abspath(args.dir)
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n", flush=True)
+    with Bench(args) as bench:
+        for part in args.parts.split(","):
+            {"live": live, "backlog": backlog, "latency": latency}[part](bench)
+        done = bench.house.aldaba("audit")
+        if done.returncode != 0:
+            print(f"NOT PROVED: aldaba audit: {done.stdout}{done.stderr}")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--reader"]:
+        reader(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--push"]:
+        push(*sys.argv[2:])
+    else:
+        sys.exit(main())
