@@ -171,8 +171,7 @@ enum ald_rc judger_new(zloop_t *loop, const struct judger_options *options, judg
         judger_destroy(out);
         return rc;
     }
-    (void)zloop_reader(loop, ald_sock_z(self->sock), judger_read, self);
-    zloop_reader_set_tolerant(loop, ald_sock_z(self->sock));
+    ald_sock_watch(self->sock, loop, judger_read, self);
     return ALD_OK;
 }
 
@@ -186,8 +185,6 @@ void judger_destroy(judger_t **self_p)
     for (size_t i = 0; i < JUDGER_MAX; i++)
         if (self->asks[i].req != 0)
             judger_end(&self->asks[i], ALD_AGAIN, NULL);
-    if (self->sock != NULL)
-        zloop_reader_end(self->loop, ald_sock_z(self->sock));
     ald_sock_destroy(&self->sock);
     free(self);
     *self_p = NULL;
