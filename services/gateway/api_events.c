@@ -43,7 +43,7 @@ static bool events_page(struct events_stream *self, zmsg_t *answer)
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
         if (!api_read(frame, &MSG_EVENT, &event))
             continue;
-        event_stream_event(&self->out, &event);
+        event_stream_event(&self->out, &event, 0);
         any = true;
     }
     if (!any && !head.gap && strcmp(self->ask.after, head.position) != 0)

@@ -15,6 +15,7 @@ struct follow_stream {
     struct msg_pull ask;
     zmsg_t *sent;          /* settlements of what was written last */
     zmsg_t *proven;        /* of what was written before a write that succeeded */
+    struct msg_settle run; /* rising numbers that were written last: from first to seq */
     struct msg_settle had; /* up to here events were handed out to this stream; seq 0 = none */
 };
 
@@ -35,7 +36,11 @@ static void follow_prove(struct follow_stream *self)
 
 static void follow_event(struct follow_stream *self, const struct msg_event *event, zmsg_t *page)
 {
-    event_stream_event(&self->out, event);
+    struct msg_settle *run = &self->run;
+    if (event->lane != run->lane || event->seq <= run->seq)
+        *run = (struct msg_settle){.lane = event->lane, .first = event->seq};
+    run->seq = event->seq;
+    event_stream_event(&self->out, event, run->first);
     if (self->follow->ack_sent)
         follow_put(page, "ack", event->lane, 0, event->seq);
     if (event->lane != self->had.lane || event->seq > self->had.seq)
@@ -136,31 +141,68 @@ static bool follow_open(struct follow_stream *self, zmsg_t **answer)
     return true;
 }
 
-/* A Last-Event-ID of ours: LANE:SEQ. */
-static bool follow_place(const char *text, uint64_t *lane, uint64_t *seq)
+/* LANE:SEQ or LANE:SEQ:FIRST. How many numbers there are; 0: it is neither. */
+static size_t follow_numbers(const char *text, uint64_t out[3])
 {
-    struct ald_span span = ald_span_str(text);
-    size_t colon = ald_span_find(span, ':');
-    return colon < span.len && ald_text_u64(ald_span_of(span.data, colon), lane) == ALD_OK &&
-           ald_text_u64(ald_span_skip(span, colon + 1), seq) == ALD_OK && *seq > 0;
+    struct ald_span rest = ald_span_str(text);
+    size_t count = 0;
+    while (count < 3) {
+        size_t len = ald_span_find(rest, ':');
+        if (ald_text_u64(ald_span_of(rest.data, len), &out[count]) != ALD_OK)
+            return 0;
+        count++;
+        if (len == rest.len)
+            return count >= 2 ? count : 0;
+        rest = ald_span_skip(rest, len + 1);
+    }
+    return 0;
 }
 
-static void follow_begin(struct follow_stream *self, const char *last)
+/* What a stream before had under this name. It saw, in rising order, all that it was handed out
+ * from the first number of its Last-Event-ID to the second, and that is settled. Of the rest nobody
+ * knows whether it came: it is handed out again, so that nothing is held under the name that this
+ * stream does not write. False: a problem was answered. */
+static bool follow_claim(struct follow_stream *self, const char *last)
+{
+    struct msg_consumer_ref ask = {0};
+    struct msg_answer head = {.rc = "io"};
+    struct msg_consumer view = {0};
+    uint64_t seen[3];
+    uint64_t handed[3] = {0};
+    zmsg_t *answer = NULL;
+    memcpy(ask.consumer, self->ask.consumer, sizeof ask.consumer);
+    enum ald_rc rc = caller_ask(self->call->api->caller, ALD_CHANNEL_CONSUME, &MSG_CONSUMER_LIST,
+                                &ask, API_WAIT_MS, &answer);
+    if (rc != ALD_OK) {
+        api_unasked(self->call, ALD_CHANNEL_CONSUME, rc);
+        return false;
+    }
+    (void)api_read(zmsg_first(answer), &MSG_ANSWER, &head);
+    zframe_t *frame = zmsg_next(answer);
+    bool known = strcmp(head.rc, "ok") == 0 && frame && api_read(frame, &MSG_CONSUMER, &view);
+    if (known && follow_numbers(last, seen) == 3 && seen[2] > 0 && seen[2] <= seen[1])
+        follow_put(self->proven, "ack", seen[0], seen[2], seen[1]);
+    if (known && follow_numbers(view.handed, handed) == 2 && handed[1] > 0)
+        follow_put(self->proven, "nack", handed[0], 1, handed[1]);
+    zmsg_destroy(&answer);
+    if (!known)
+        api_consumer_refused(self->call, self->follow->consumer, head.rc, head.detail);
+    return known;
+}
+
+static bool follow_begin(struct follow_stream *self, const char *last)
 {
     char ulid[ALD_ULID_MAX];
     const struct api_follow *follow = self->follow;
-    uint64_t lane = 0;
-    uint64_t seq = 0;
     memcpy(self->ask.consumer, follow->consumer, sizeof self->ask.consumer);
     memcpy(self->ask.instance, follow->instance, sizeof self->ask.instance);
     self->ask.limit = EVENT_STREAM_LIMIT;
     self->ask.bytes = EVENT_STREAM_BYTES;
-    if (self->ask.instance[0] == '\0') {
-        ald_ulid_new(ulid);
-        (void)snprintf(self->ask.instance, sizeof self->ask.instance, "sse-%s", ulid);
-    } else if (follow_place(last, &lane, &seq)) {
-        follow_put(self->proven, "ack", lane, 1, seq);
-    }
+    if (self->ask.instance[0] != '\0')
+        return follow_claim(self, last);
+    ald_ulid_new(ulid);
+    (void)snprintf(self->ask.instance, sizeof self->ask.instance, "sse-%s", ulid);
+    return true;
 }
 
 void api_follow(struct api_call *call, struct api_follow *follow, const char *last)
@@ -168,8 +210,7 @@ void api_follow(struct api_call *call, struct api_follow *follow, const char *la
     struct follow_stream stream = {
         .call = call, .follow = follow, .sent = zmsg_new(), .proven = zmsg_new()};
     zmsg_t *answer = NULL;
-    follow_begin(&stream, last);
-    if (follow_open(&stream, &answer)) {
+    if (follow_begin(&stream, last) && follow_open(&stream, &answer)) {
         if (event_stream_begin(&stream.out, call) && follow_page(&stream, answer)) {
             stream.ask.wait_ms = EVENT_STREAM_WAIT_MS;
             follow_loop(&stream);

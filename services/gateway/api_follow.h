@@ -3,8 +3,8 @@
  *
  * Settled is what the client settles by POST; or, with ack_sent, a page that was written whole and
  * after which another write succeeded, as the first write to a client that is gone often does. A
- * client that comes again as the same instance settles by Last-Event-ID what it was handed out up
- * to there. When the stream ends, what is handed out to it goes back and is handed out again.
+ * client that comes again as the same instance settles by Last-Event-ID what it had seen. When the
+ * stream ends, what is handed out to it goes back and is handed out again.
  */
 #ifndef ALD_GATEWAY_API_FOLLOW_H
 #define ALD_GATEWAY_API_FOLLOW_H

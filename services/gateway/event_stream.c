@@ -40,11 +40,14 @@ static void stream_one_line(struct ald_buf *out, size_t from)
             out->data[i] = ' ';
 }
 
-void event_stream_event(struct event_stream *self, const struct msg_event *event)
+void event_stream_event(struct event_stream *self, const struct msg_event *event, uint64_t first)
 {
     struct ald_buf *out = &self->call->worker->out;
-    ald_buf_printf(out, "id: %llu:%llu\nevent: result\ndata: ", (unsigned long long)event->lane,
+    ald_buf_printf(out, "id: %llu:%llu", (unsigned long long)event->lane,
                    (unsigned long long)event->seq);
+    if (first > 0)
+        ald_buf_printf(out, ":%llu", (unsigned long long)first);
+    ald_buf_put_str(out, "\nevent: result\ndata: ");
     size_t begin = out->len;
     struct json_out json = json_out_begin(out);
     json_out_object(&json, NULL);

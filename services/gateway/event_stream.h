@@ -25,8 +25,9 @@ struct event_stream {
 /* Begin the answer. False: the client is gone. */
 ALD_NODISCARD bool event_stream_begin(struct event_stream *self, struct api_call *call);
 
-/* Put an event, or the word that those before a position are gone. */
-void event_stream_event(struct event_stream *self, const struct msg_event *event);
+/* Put an event, or the word that those before a position are gone. first: the number that the run
+ * of rising ones began with in which it stands, part of its id then; 0 = of no interest. */
+void event_stream_event(struct event_stream *self, const struct msg_event *event, uint64_t first);
 void event_stream_gap(struct event_stream *self, const char *before, bool other_lane);
 /* Put where to go on, though nothing was of interest. */
 void event_stream_place(struct event_stream *self, const char *position);

@@ -55,7 +55,7 @@ class Feed:
         names = [name for name in self.consumers if ask.get("consumer") in (None, "", name)]
         if ask.get("consumer") and not names:
             self.desk.head = {"rc": "notfound", "detail": ""}
-        return [bus.pack("consumer", consumer=name, mode="shared", position="0:4", lag=3,
+        return [bus.pack("consumer", consumer=name, mode="shared", position="0:4", handed="0:9", lag=3,
                          made_at_ms=7) for name in names]
 
     def open(self, ask):
@@ -185,11 +185,11 @@ def test_waits_and_streams_are_counted_together(gate):
 def test_sent_is_settled_when_a_later_write_went_through(gate):
     feed = started(gate, [1, 2])
     stream = Stream(gate, "consumer=c&ack=sent")
-    stream.hear(b"id: 0:2\n")
+    stream.hear(b"id: 0:2:1\n")
     until(lambda: ("ack", 0, 2) in feed.settled, SOON_S, lambda: str(feed.settled))
     assert b": sent" in stream.said + stream.socket.recv(4096)
     feed.waiting = [3]
-    stream.hear(b"id: 0:3\n")
+    stream.hear(b"id: 0:3:1\n")
     until(lambda: ("ack", 0, 3) in feed.settled, SOON_S, lambda: str(feed.settled))
     assert feed.settled == [("ack", 0, 1), ("ack", 0, 2), ("ack", 0, 3)]
     stream.close()
@@ -208,18 +208,22 @@ def test_what_a_gone_client_was_sent_is_not_settled(gate):
 
 
 def test_a_client_that_comes_again(gate):
-    """As the same instance it settles what it had; as nobody it settles nothing."""
-    feed = started(gate, [1, 2, 3])
+    """As the same instance it settles what it had seen, a run of rising numbers, and gives back what
+    else the name held, which may never have come; as nobody it settles nothing."""
+    feed = started(gate, [4, 5, 2, 3])
+    feed.consumers["c"] = {}
     stream = Stream(gate, "consumer=c&instance=i1")
-    stream.hear(b"id: 0:3\n")
-    assert feed.last("consumer.pull")["instance"] == "i1" and feed.settled == []
+    stream.hear(b"id: 0:3:2\n")
+    assert b"id: 0:4:4\n" in stream.said and b"id: 0:5:4\n" in stream.said
+    assert feed.last("consumer.pull")["instance"] == "i1" and feed.settled == [("nack", 1, 9)]
     stream.close()
-    stream = Stream(gate, "consumer=c&instance=i1", "Last-Event-ID: 0:2")
+    stream = Stream(gate, "consumer=c&instance=i1", "Last-Event-ID: 0:5:4")
     stream.hear(b"retry: ")
-    assert ("ack", 1, 2) in feed.settled
+    assert feed.settled[-2:] == [("ack", 4, 5), ("nack", 1, 9)]
     stream.close()
+    until(lambda: feed.settled[-1] == ("nack", 1, 9), SOON_S, "it is not over")
     feed.settled.clear()
-    stream = Stream(gate, "consumer=c", "Last-Event-ID: 0:3")
+    stream = Stream(gate, "consumer=c", "Last-Event-ID: 0:3:2")
     stream.hear(b"retry: ")
     assert not any(verb == "ack" for verb, _, _ in feed.settled)
     names = {ask["instance"] for ask in feed.desk.asked if ask["k"] == "consumer.pull"}
@@ -231,7 +235,7 @@ def test_a_gap_is_said_once(gate):
     feed = started(gate, [5])
     feed.gap = "0:5"
     stream = Stream(gate, "consumer=c")
-    stream.hear(b"id: 0:5\n")
+    stream.hear(b"id: 0:5:5\n")
     assert b'event: gap\ndata: {"before":"0:5","other_lane":false}' in stream.said
     until(lambda: feed.gap is None, SOON_S, "the gap is not echoed")
     stream.close()
