@@ -58,6 +58,6 @@ static const struct ald_field consumer_fields[] = {
     I64(msg_consumer, ack_wait_ms, OPTIONAL), U64(msg_consumer, max_ack_pending, OPTIONAL),
     U64(msg_consumer, rejected, OPTIONAL),    I64(msg_consumer, made_at_ms, OPTIONAL),
     I64(msg_consumer, asked_at_ms, OPTIONAL), I64(msg_consumer, oldest_at_ms, OPTIONAL),
-    BOOL(msg_consumer, sink, OPTIONAL),
+    BOOL(msg_consumer, sink, OPTIONAL),       TEXT(msg_consumer, sink_state, OPTIONAL),
 };
 const struct ald_schema MSG_CONSUMER = SCHEMA("consumer", 1, msg_consumer, consumer_fields);

@@ -83,6 +83,7 @@ struct msg_consumer {
     int64_t asked_at_ms;  /* last asked for events; 0 = not since the tracker's start */
     int64_t oldest_at_ms; /* when the oldest event that is not settled was published, 0 = none */
     bool sink;            /* the tracker's own, of the settings */
+    char sink_state[ALD_WORD_MAX]; /* delivering down paused */
 };
 
 extern const struct ald_schema MSG_CONSUMER_OPEN;   /* consumer.open */

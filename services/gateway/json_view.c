@@ -165,6 +165,8 @@ void view_consumer(struct json_out *out, const struct msg_consumer *consumer)
     json_out_time(out, "asked_ms", consumer->asked_at_ms);
     json_out_time(out, "oldest_ms", consumer->oldest_at_ms);
     json_out_bool(out, "sink", consumer->sink);
+    if (consumer->sink)
+        json_out_text(out, "sink_state", consumer->sink_state);
 }
 
 void view_figure(struct view_figures *self, const struct msg_figure *figure)

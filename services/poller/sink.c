@@ -96,6 +96,7 @@ void sink_answered(const struct fetch_answer *answer, struct msg_outcome *out)
                                 .wait_ms = ald_retry_after_ms(&facts, 0),
                                 .took_ms = answer->took_ms};
     (void)snprintf(out->then, sizeof out->then, "%s", ald_then_name(ALD_THEN_IGNORE));
+    (void)snprintf(out->class_, sizeof out->class_, "%s", ald_class_name(ALD_CLASS_TRANSIENT));
     ald_text_cut(out->error, sizeof out->error, ald_span_str(answer->error));
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "services/tracker/consumers_inside.h"
+#include "services/tracker/sinks.h"
 
 /* ---- the list ---- */
 
@@ -199,6 +200,13 @@ static const char settles_bad[] =
     "A settle frame can't be read: it has lane, seq, perhaps first (not above seq), and a verb, "
     "ack, nack, reject or extend; none of them was heeded. At most 10,000 go in a message.";
 
+const char *consumers_closed(const consumers_t *self, const char *name)
+{
+    if (self->ours || !sinks_state(self->tracker->sinks, name))
+        return NULL;
+    return "It is a sink of the settings, and is read by nobody else: take it out of them first.";
+}
+
 /* Who asks, of which consumer; the word that says why not. */
 static const char *consumers_asked(consumers_t *self, const char *name, const char *instance,
                                    struct durable **one, int *number, const char **detail)
@@ -207,6 +215,9 @@ static const char *consumers_asked(consumers_t *self, const char *name, const ch
     *detail = "There is no such consumer: open it.";
     if (!*one)
         return "notfound";
+    *detail = consumers_closed(self, name);
+    if (*detail)
+        return "conflict";
     *number = consumer_instance(&(*one)->core, instance, tracker_now(self->tracker).run_ms);
     *detail = "64 instances share the consumer; another one may when one of them has been silent "
               "for two minutes and has nothing.";
@@ -338,6 +349,7 @@ bool consumers_message(consumers_t *self, zframe_t **who_p, zmsg_t *msg)
     struct msg_pull pull;
     struct msg_settles settles;
     struct ald_span bytes = ald_frame_span(zmsg_first(msg));
+    self->ours = sinks_ask(*who_p);
     if (!self->tracker->open)
         return consumers_away(self, who_p, bytes);
     if (ald_wire_is(&MSG_PULL, bytes) && ald_wire_decode(&MSG_PULL, &pull, bytes) == ALD_OK)

@@ -25,6 +25,10 @@ void consumers_back(consumers_t *self);
 
 /* A message of `consume`, without its routing id. False: it is none of ours. */
 bool consumers_message(consumers_t *self, zframe_t **who_p, zmsg_t *msg);
+/* Make a consumer of the tracker's own, or find it, and give it these rules; own false: it is one
+ * as all others from now on. Kept rules are those that it was made with, so say it at each start.
+ * False: there are too many. */
+ALD_NODISCARD bool consumers_own(consumers_t *self, const struct msg_consumer_open *ask, bool own);
 /* The reader has read a page; taken. */
 void consumers_page(consumers_t *self, zmsg_t **msg_p);
 

@@ -5,6 +5,7 @@
 #include "common/base/text.h"
 #include "services/tracker/consumers_inside.h"
 #include "services/tracker/position.h"
+#include "services/tracker/sinks.h"
 #include "services/tracker/vault_consumers.h"
 
 enum {
@@ -15,6 +16,8 @@ enum {
     OPEN_PENDING = 1000,
     CONSUMERS_ALIVE_MS = 60000
 };
+
+#define OPEN_HELD_MS (INT64_C(3650) * 86400000)
 
 /* ---- figures of one ---- */
 
@@ -42,6 +45,9 @@ static struct msg_consumer consumers_view(consumers_t *self, const struct durabl
                  ald_span_str(core->rules.ordered ? "ordered" : "shared"));
     tracker_position(tracker, floor, view.position);
     tracker_position(tracker, core->handed, view.handed);
+    const char *sink = sinks_state(tracker->sinks, one->name);
+    view.sink = sink != NULL;
+    ald_text_cut(view.sink_state, sizeof view.sink_state, ald_span_str(sink ? sink : ""));
     return view;
 }
 
@@ -223,6 +229,26 @@ void consumers_open(consumers_t *self, zframe_t **who_p, const struct msg_consum
     consumers_word(self, who_p, ask->req, rc, detail, one, one && one->fresh);
 }
 
+bool consumers_own(consumers_t *self, const struct msg_consumer_open *ask, bool own)
+{
+    struct durable *one = consumers_find(self, ask->consumer);
+    if (!one && (!own || (int64_t)self->count >= self->tracker->settings->tracker.max_consumers))
+        return !own;
+    if (!one) {
+        one = open_new(self, ask);
+        ALD_ASSERT(one); /* it begins at new or all */
+        self->owed = true;
+    }
+    /* Who holds them is in this process: they come back by its word, or with its memory. */
+    one->core.rules =
+        (struct consumer_rules){.max_deliver = (uint32_t)ask->max_deliver,
+                                .ack_wait_ms = own ? OPEN_HELD_MS : OPEN_WAIT_MS,
+                                .max_pending = own ? CONSUMER_PENDING_MAX : OPEN_PENDING};
+    memcpy(one->provider, ask->provider, sizeof one->provider);
+    memcpy(one->state, ask->state, sizeof one->state);
+    return true;
+}
+
 /* ---- the others ---- */
 
 void consumers_list(consumers_t *self, zframe_t **who_p, const struct msg_consumer_ref *ask)
@@ -253,6 +279,11 @@ void consumers_close(consumers_t *self, zframe_t **who_p, const struct msg_consu
                        false);
         return;
     }
+    if (consumers_closed(self, ask->consumer)) {
+        consumers_word(self, who_p, ask->req, "conflict", consumers_closed(self, ask->consumer),
+                       NULL, false);
+        return;
+    }
     int64_t now_ms = tracker_now(self->tracker).run_ms;
     struct consumers_rejecting rejecting = {self, one};
     const struct consumer_rejects rejects = {consumers_reject, &rejecting};
@@ -273,6 +304,11 @@ void consumers_delete(consumers_t *self, zframe_t **who_p, const struct msg_cons
     if (!one) {
         consumers_word(self, who_p, ask->req, "notfound", "There is no such consumer.", NULL,
                        false);
+        return;
+    }
+    if (consumers_closed(self, ask->consumer)) {
+        consumers_word(self, who_p, ask->req, "conflict", consumers_closed(self, ask->consumer),
+                       NULL, false);
         return;
     }
     consumers_take(self, one);

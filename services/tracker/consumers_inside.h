@@ -88,6 +88,7 @@ struct consumers {
     uint64_t tickets;
     uint64_t told_seq; /* the feed, as of the last look at who waits */
     bool dirty;        /* somebody is */
+    bool ours;         /* the question that is being heard is the tracker's own */
     bool owed;         /* somebody waits for a commit */
     struct consumers_answer *answers;
     size_t answer_count, answer_cap;
@@ -144,6 +145,9 @@ zmsg_t *consumers_events(consumers_t *self, zframe_t **who_p, uint64_t req,
                          const struct durable *one, const char *rc, const char *detail);
 void consumers_word(consumers_t *self, zframe_t **who_p, uint64_t req, const char *rc,
                     const char *detail, const struct durable *one, bool after);
+
+/* Why nobody but the tracker may ask this consumer; NULL: everybody may. */
+const char *consumers_closed(const consumers_t *self, const char *name);
 
 /* Commands: open, list, close, delete. */
 void consumers_open(consumers_t *self, zframe_t **who_p, const struct msg_consumer_open *ask);

@@ -11,6 +11,7 @@
 #include "services/tracker/position.h"
 #include "services/tracker/query.h"
 #include "services/tracker/reader.h"
+#include "services/tracker/sinks.h"
 
 enum {
     FEED_WAITERS_MAX = 1024,
@@ -307,7 +308,8 @@ static int feed_read_pub(zloop_t *loop, zsock_t *sock, void *arg)
 
 bool feed_send(feed_t *self, zmsg_t **msg_p)
 {
-    bool sent = ald_sock_send(self->consume, msg_p) == ALD_OK;
+    bool sent =
+        sinks_answer(self->tracker->sinks, msg_p) || ald_sock_send(self->consume, msg_p) == ALD_OK;
     zmsg_destroy(msg_p);
     return sent;
 }

@@ -14,6 +14,7 @@
 #include "services/tracker/jwks.h"
 #include "services/tracker/pending_batch.h"
 #include "services/tracker/pushes.h"
+#include "services/tracker/sinks.h"
 #include "services/tracker/vault_submits.h"
 #include "services/tracker/vault_ways.h"
 
@@ -36,6 +37,7 @@ struct jobs_poller {
     uint64_t credit;
     bool batches;     /* it asks for several tasks in one request */
     bool jwks;        /* it fetches public keys */
+    bool sinks;       /* it posts to sinks */
     int64_t heard_ms; /* monotonic */
 };
 
@@ -69,6 +71,7 @@ static void jobs_poller_gone(jobs_t *self, size_t index, const char *why)
     struct jobs_poller *poller = &self->pollers[index];
     ald_log(ALD_INFO, "poller.left", "poller=%s why=%s", poller->id, why);
     pending_poller_gone(self->tracker->pending, poller->no, tracker_now(self->tracker).run_ms);
+    sinks_poller_gone(self->tracker->sinks, poller->no);
     zframe_destroy(&poller->who);
     self->pollers[index] = self->pollers[--self->count];
 }
@@ -174,6 +177,15 @@ static size_t jobs_pushes(jobs_t *self, zmsg_t **msg, const struct jobs_poller *
                         jobs_push_begin, &push);
 }
 
+/* Events for sinks. */
+static size_t jobs_sinks(jobs_t *self, zmsg_t **msg, const struct jobs_poller *poller)
+{
+    struct jobs_push push = {.jobs = self, .poller = poller};
+    return poller->sinks ? sinks_lease(self->tracker->sinks, poller->no, &self->last_lease,
+                                       poller->credit, msg, jobs_push_begin, &push)
+                         : 0;
+}
+
 /* Leases for one poller, as many as it has credit for. False: it could not be reached. */
 static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
 {
@@ -189,7 +201,9 @@ static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
         poller->credit--;
     size_t pushed = jobs_pushes(self, &msg, poller);
     poller->credit -= pushed;
-    count += pushed;
+    size_t posted = jobs_sinks(self, &msg, poller);
+    poller->credit -= posted;
+    count += pushed + posted;
     while (poller->credit > 0 && count < JOBS_LEASES_A_MESSAGE && bytes < JOBS_BYTES_A_MESSAGE) {
         const uint64_t no = self->last_lease + 1;
         struct pending_task *task =
@@ -237,6 +251,7 @@ static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *r
     poller->credit = ready->stopping ? 0 : ready->credit;
     poller->batches = ready->batches;
     poller->jwks = ready->jwks;
+    poller->sinks = ready->sinks;
     zframe_destroy(&poller->who);
     poller->who = *who_p;
     *who_p = NULL;
@@ -246,9 +261,10 @@ static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *r
 static void jobs_called(jobs_t *self, const struct msg_outcome *outcome, struct msg_ack *ack)
 {
     struct tracker *tracker = self->tracker;
-    const char *word = outcome->push   ? pushes_outcome(tracker->pushes, outcome)
-                       : outcome->jwks ? jwks_outcome(tracker->jwks, outcome)
-                                       : calls_outcome(tracker->calls, outcome);
+    const char *word = outcome->sink[0] ? sinks_outcome(tracker->sinks, outcome)
+                       : outcome->push  ? pushes_outcome(tracker->pushes, outcome)
+                       : outcome->jwks  ? jwks_outcome(tracker->jwks, outcome)
+                                        : calls_outcome(tracker->calls, outcome);
     ack->num = outcome->num;
     ald_text_cut(ack->disposition, sizeof ack->disposition, ald_span_str(word));
 }

@@ -14,6 +14,7 @@
 #include "services/tracker/keep_submits.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pushes.h"
+#include "services/tracker/sinks.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_purge.h"
 
@@ -264,6 +265,8 @@ enum ald_rc keep_read_back(struct tracker *self, struct ald_err *err)
     vault_each_polled(&self->vault, keep_polls, self);
     pushes_back(self);
     consumers_back(self->consumers);
+    if (self->sinks)
+        sinks_back(self->sinks);
     jwks_renew(self->jwks);
     keep_submits_back(self);
     keep_budgets_back(self);

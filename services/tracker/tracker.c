@@ -26,6 +26,7 @@
 #include "services/tracker/query.h"
 #include "services/tracker/reader.h"
 #include "services/tracker/renew.h"
+#include "services/tracker/sinks.h"
 #include "services/tracker/verify.h"
 
 enum {
@@ -112,6 +113,7 @@ static void tracker_close_store(struct tracker *self)
     calls_forget(self->calls);
     jwks_forget(self->jwks);
     pushes_forget(self->pushes);
+    sinks_forget(self->sinks);
     jobs_reset(self->jobs);
 }
 
@@ -184,6 +186,7 @@ static int tracker_tick(zloop_t *loop, int timer, void *arg)
     if (self->open)
         jobs_drain(self->jobs);
     if (self->open && !stood) {
+        sinks_tick(self->sinks);
         consumers_tick(self->consumers);
         tracker_clocks(self);
     }
@@ -238,6 +241,7 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     self->calls = calls_new(self);
     self->consumers = consumers_new(self);
     self->jwks = jwks_new(self);
+    self->sinks = sinks_new(self);
     self->pushes = pushes_new(self); /* reading back may end tasks that have one */
     ald_buf_init(&self->scratch, TRACKER_SCRATCH);
     ald_buf_init(&self->kept, 2 * ALD_URL_MAX + ALD_KEPT_PARAMS_MAX);
@@ -266,6 +270,7 @@ static void tracker_reload(void *arg, ald_profiles_t *fresh)
 {
     struct tracker *self = arg;
     renew_profiles(self, fresh);
+    sinks_renew(self->sinks);
     if (!self->open || !keep_orphans_found(self))
         return;
     ald_log(ALD_INFO, "tracker.reads_back", "orphans=%" PRIu64, self->orphans);
@@ -299,6 +304,7 @@ static int tracker_stop(void *arg)
     calls_destroy(&self->calls);
     jwks_destroy(&self->jwks);
     pushes_destroy(&self->pushes);
+    sinks_destroy(&self->sinks);
     query_destroy(&self->query);
     reader_destroy(&self->reader);
     outbox_destroy(&self->outbox);

@@ -35,6 +35,7 @@ typedef struct jwks jwks_t;
 typedef struct outbox outbox_t;
 typedef struct pushes pushes_t;
 typedef struct query query_t;
+typedef struct sinks sinks_t;
 typedef struct reader reader_t;
 
 struct tracker {
@@ -89,6 +90,7 @@ struct tracker {
     outbox_t *outbox;
     pushes_t *pushes;
     query_t *query;
+    sinks_t *sinks;
     reader_t *reader;
 };
 

@@ -161,7 +161,7 @@ MESSAGES = [
             ("mode", "shared", REQUIRED), ("position", "0:150", REQUIRED), ("handed", "0:200"),
             ("lag", 70), ("pending", 12), ("instances", 2), ("max_deliver", 5),
             ("ack_wait_ms", 30000), ("max_ack_pending", 1000), ("rejected", 3), ("made_at_ms", WHEN),
-            ("asked_at_ms", WHEN + 5), ("oldest_at_ms", WHEN + 1), ("sink", True)),
+            ("asked_at_ms", WHEN + 5), ("oldest_at_ms", WHEN + 1), ("sink", True), ("sink_state", "paused")),
     message("head", ("position", "0:200", REQUIRED), ("at_ms", WHEN, REQUIRED)),
     message("letters", ("req", 10, REQUIRED), ("reason", "malformed"), ("provider", "sandbox"),
             ("state", "held"), ("task", TASK), ("limit", 20), ("cursor", ULID_A),

@@ -75,7 +75,8 @@ def test_a_position_of_another_lane_is_told_where_this_one_begins(house):
     finish(house)
     first = house.events()[0]
     tail = house.aldaba("tail", "--from", "987654:3", "--count", "1", timeout_s=SOON_S)
-    assert f"another lane, from {first['lane']}:{first['seq']}:" in said(tail)
+    assert "not in the lane of 987654:3" in said(tail)
+    assert f"the oldest that is kept, {first['lane']}:{first['seq']}." in said(tail)
     assert tail.returncode == 0 and tail.stdout.startswith(f"{first['lane']}:{first['seq']} ")
 
 
