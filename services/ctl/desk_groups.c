@@ -38,17 +38,19 @@ bool desk_time(const struct args *args, enum arg arg, int64_t *out)
     *out = 0;
     if (text == NULL)
         return true;
+    bool known = true;
     if (ald_text_u64(ald_span_str(text), &at_ms) == ALD_OK)
         *out = (int64_t)at_ms;
     else if (ald_text_duration_ms(ald_span_str(text), &ago_ms) == ALD_OK)
         *out = ald_clock_now().wall_ms - ago_ms;
-    else if (!desk_time_date(text, out))
-        ctl_say("%s is no time: say how long ago (2h, 7d), 2026-01-31T12:00:00Z, 2026-01-31, or "
-                "milliseconds since 1970.",
-                CTL_SAFE(text));
     else
+        known = desk_time_date(text, out);
+    if (known && *out > 0)
         return true;
-    return *out > 0;
+    ctl_say("%s is no time: say how long ago (2h, 7d), 2026-01-31T12:00:00Z, 2026-01-31, or "
+            "milliseconds since 1970.",
+            CTL_SAFE(text));
+    return false;
 }
 
 void desk_string(struct ald_buf *out, struct ald_span text)

@@ -103,6 +103,7 @@ static enum ald_rc intake_close(const struct intake *self, struct ald_span item,
     bool dropped = strcmp(closing.state, ald_disposition_name(ALD_DISP_DROPPED)) == 0;
     if (rc != ALD_OK || !letter_told(&row.letter, dropped, self->now_ms))
         return rc;
+    row.by[0] = '\0'; /* nobody did */
     ald_text_cut(row.outcome, sizeof row.outcome,
                  ald_span_str(ald_disposition_name(dropped ? ALD_DISP_DROPPED : ALD_DISP_APPLIED)));
     return shelf_update(self->shelf, &row);

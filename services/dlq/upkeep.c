@@ -41,6 +41,7 @@ static enum ald_rc upkeep_drop(const struct upkeep *self, const char *id, int64_
     enum ald_rc rc = browse_find(self->shelf, id, &row);
     if (rc != ALD_OK || letter_drop(&row.letter, now_ms) != LETTER_YES)
         return rc;
+    row.by[0] = '\0'; /* nobody did */
     ald_text_cut(row.outcome, sizeof row.outcome, ald_span_str("quota"));
     row.closing = shelf_number(self->shelf);
     excess->count--;

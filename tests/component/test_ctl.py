@@ -368,8 +368,8 @@ def test_dead_letters(gateway):
     assert "reason=conflict" in gateway.last().query and "state=held" in gateway.last().query
     shown = {**LETTER, "original": {"method": "GET", "path": "/cb/sandbox/{token}",
                                     "query": "id=1&code=x", "peer": "127.0.0.1"},
-             "history": [{"at_ms": 1767225600123, "by": "schedule", "outcome": "still",
-                          "detail": "unknown"}]}
+             "timeline": [{"at_ms": 1767225600123, "what": "attempt", "by": "schedule",
+                           "outcome": "still", "detail": "unknown"}]}
     gateway.plan("GET", f"/v1/dead-letters/{LETTER['id']}", (200, shown))
     text = run("dlq", "show", LETTER["id"], "--url", gateway.url).stdout
     assert "id=1&code=x" in text and "schedule" in text and "{token}" in text
@@ -410,6 +410,80 @@ def test_a_limit_bounds_what_is_dropped(gateway):
     answer = run("dlq", "drop", "all", "--limit", "2", "--yes", "--url", gateway.url)
     dropped = [one.path for one in gateway.heard if one.method == "DELETE"]
     assert answer.returncode == 0 and len(dropped) == 2
+
+
+REPLAY = {"id": "01J0000000000000000000000R", "state": "running", "total": 10, "scanned": 4,
+          "seen": 4, "replayed": 3, "answered": 2, "skipped": 1, "rate": 5, "by": "ana",
+          "filter": {"reason": "malformed"}, "note": "", "counts": []}
+
+
+def test_all_letters_are_replayed_by_the_dlq(gateway):
+    counts = [{"result": "applied", "reason": "malformed", "why": "", "count": 9},
+              {"result": "skipped", "reason": "expired", "why": "not_allowed", "count": 1}]
+    gateway.plan("POST", "/v1/dead-letters/replay", (202, REPLAY))
+    gateway.plan("GET", f"/v1/replays/{REPLAY['id']}", (503, {"detail": "away"}), (200, REPLAY),
+                 (200, {**REPLAY, "state": "done", "counts": counts}))
+    asked = run("dlq", "replay", "all", "--url", gateway.url)
+    assert asked.returncode == 1 and not gateway.heard
+    done = run("dlq", "replay", "all", "--reason", "malformed", "--since", "2026-01-31", "--rate", "5",
+               "--by", "ana", "--yes", "--url", gateway.url)
+    said = json.loads(gateway.heard[0].body)
+    assert said == {"by": "ana", "reason": "malformed", "since": 1769817600000, "rate": 5}
+    assert done.returncode == 0 and "not_allowed" in done.stdout and "done" in done.stderr, done
+    assert "\r" not in done.stderr, "a bar on what is no terminal"
+    gateway.plan("GET", f"/v1/replays/{REPLAY['id']}", (200, {**REPLAY, "state": "cancelled"}))
+    dry = run("dlq", "replay", "all", "--dry-run", "--json", "--url", gateway.url)
+    assert dry.returncode == 1 and json.loads(dry.stdout)["state"] == "cancelled"
+    code, shown = on_terminal("dlq", "replay", "all", "--yes", "--url", gateway.url, typed=b"")
+    assert code == 1 and "[#########" in shown
+
+
+def test_times_that_are_none(gateway):
+    for words in (("ls", "--since", "yesterday"), ("replay", "all", "--until", "-5", "--yes")):
+        answer = run("dlq", *words, "--url", gateway.url)
+        assert answer.returncode == 64 and "no time" in answer.stderr and not gateway.heard, answer
+
+
+def test_a_letter_is_edited(gateway, tmp_path):
+    path = f"/v1/dead-letters/{LETTER['id']}"
+    gateway.plan("GET", path, (200, {**LETTER, "revision": 3}))
+    gateway.plan("PATCH", path, (200, {**LETTER, "revision": 4}))
+    file = tmp_path / "body"
+    file.write_bytes(b"\x00\xff")
+    done = run("dlq", "edit", LETTER["id"], "--body", f"@{file}", "--type", "text/plain", "--by", "ana",
+               "--url", gateway.url)
+    assert done.returncode == 0 and "revision 4" in done.stdout, done
+    assert json.loads(gateway.last().body) == {"by": "ana", "revision": 3, "body_base64": "AP8=",
+                                               "content_type": "text/plain"}
+    nobody = run("dlq", "edit", LETTER["id"], "--url", gateway.url)
+    assert nobody.returncode == 1 and "terminal" in nobody.stderr
+    assert gateway.last().method == "GET"
+    gateway.plan("PATCH", path, (409, {"detail": "The message was edited by somebody else."}))
+    late = run("dlq", "edit", LETTER["id"], "--query", "id=5", "--url", gateway.url)
+    assert late.returncode == 1 and "somebody else" in late.stderr
+
+
+def test_bulk_replays_are_commanded(gateway):
+    path = f"/v1/replays/{REPLAY['id']}"
+    gateway.plan("GET", "/v1/replays", (200, {"replays": [REPLAY], "cursor": ""}))
+    gateway.plan("POST", f"{path}/pause", (200, {**REPLAY, "state": "paused"}))
+    gateway.plan("DELETE", path, (409, {"detail": "It has ended already."}))
+    assert REPLAY["id"] in run("dlq", "replays", "ls", "--url", gateway.url).stdout
+    assert "paused" in run("dlq", "replays", "pause", REPLAY["id"], "--url", gateway.url).stdout
+    ended = run("dlq", "replays", "cancel", REPLAY["id"], "--url", gateway.url)
+    assert ended.returncode == 1 and "ended" in ended.stderr
+    for words in (("pause",), ("stop", REPLAY["id"]), ("ls", REPLAY["id"])):
+        assert run("dlq", "replays", *words, "--url", gateway.url).returncode == 64
+
+
+def test_groups_are_sorted_by_their_size(gateway):
+    small = {"reason": "expired", "cause": "Few.", "provider": "one", "count": 2, "example": "A",
+             "oldest_ms": 1767225600123, "newest_ms": 1767225600123}
+    large = {**small, "cause": "Many.", "count": 10000}
+    gateway.plan("GET", "/v1/dead-letters", (200, {"groups": [small], "cursor": "1"}),
+                 (200, {"groups": [large], "cursor": ""}))
+    text = run("dlq", "ls", "--group", "--url", gateway.url).stdout
+    assert text.index("Many.") < text.index("Few.") and "10000" in text
 
 
 def test_backup_gets_a_path_from_the_root(gateway, tmp_path):

@@ -89,6 +89,27 @@ def test_a_letter_that_the_tracker_closes(sleepy):
     assert sleepy.figures()["open_xor"] == 0
 
 
+def test_rule_18_a_dropped_letter_does_not_rise(desk):
+    """The dlq has committed and its acknowledgement is lost; a person drops the letter; the tracker
+    sends its outbox again. It is no new letter, and nothing is delivered again, while others of the
+    same batch are taken, and one that can't be is refused by itself."""
+    tracker = desk.tracker()
+    tracker.judge = lambda item: None if item["k"] == "reinject" else {"disposition": "applied"}
+    mine = letter(1, "conflict")
+    desk.send(mine)
+    until(lambda: desk.ask("letter.show", letter=mine["letter"])[0]["rc"] == "ok", SOON_S, "not kept")
+    desk.restart()  # the acknowledgement is gone with the connection
+    assert desk.ask("letter.drop", letter=mine["letter"], by="ana")[0]["rc"] == "ok"
+    until(lambda: tracker.of(mine["letter"], "closing"), SOON_S, "not told")
+    acks = desk.put(mine, letter(2, reason="boredom"), letter(3, "malformed"))
+    assert [acks[n]["disposition"] for n in (1, 2, 3)] == ["duplicate", "refused", "applied"]
+    assert desk.state(mine["letter"]) == "dropped" and not tracker.of(mine["letter"])
+    assert desk.books() == (1, 0, 0, 1)
+    # Below the sender's floor it is settled there, too; above it the tombstone stays.
+    assert desk.put({**mine, "num": 4}, floor=4)[4]["disposition"] == "duplicate"
+    assert desk.state(mine["letter"]) == "dropped"
+
+
 def test_a_closing_waits_while_a_copy_holds(sleepy):
     mine = letter(1, "submit_uncertain")
     sleepy.keep(mine)

@@ -74,7 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):
             self.wfile.write(body)
 
-    do_GET = do_POST = do_PUT = do_DELETE = take
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = take
 
     def log_message(self, *_):
         pass
