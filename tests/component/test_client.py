@@ -1,6 +1,7 @@
 """libaldaba against a tracker that loses answers, is late, talks nonsense, is busy, and goes away."""
 import os
 import select
+import signal
 import subprocess
 import sys
 import textwrap
@@ -215,10 +216,12 @@ def test_a_slow_program_means_no_more_pulls(opens, tracker):
     until(lambda: handle.status().waiting == 40, SOON_S, "too few")
     events = handle.take(30)
     stays(lambda: handle.status().waiting == 10, 0.5, "given and not settled, it counts")
+    events += handle.take(10)
+    stays(lambda: handle.status().waiting == 0, 0.5, "there is no room")
     for event in events:
         handle.ack(event)
     until(lambda: handle.status().waiting == 40, SOON_S, "no more came")
-    assert len(tracker.consumers["books"].counts) == 70
+    assert len(tracker.consumers["books"].counts) == 80
 
 
 def test_large_results_are_bounded_by_bytes(opens, tracker):
@@ -295,6 +298,28 @@ def test_descriptor(opens, tracker):
     assert readable()
     handle.take(1)
     assert not readable()
+
+
+def threads():
+    return set(os.listdir("/proc/self/task"))
+
+
+def blocked(thread):
+    with open(f"/proc/self/task/{thread}/status", encoding="ascii") as status:
+        return int(next(line.split()[1] for line in status if line.startswith("SigBlk")), 16)
+
+
+@pytest.mark.parametrize("options", [{"consumer": "books"}, {}])
+def test_signals_are_the_programs(opens, tracker, options):
+    """Each thread inside blocks all that can be blocked, and the program's own mask is as it was."""
+    before, mine = threads(), blocked(os.getpid())
+    handle = opens(**options)
+    until(lambda: handle.status().connected, SOON_S, "not connected")
+    inside = threads() - before
+    assert len(inside) >= 3 and blocked(os.getpid()) == mine
+    wanted = sum(1 << (number - 1) for number in signal.valid_signals()
+                 if number not in (signal.SIGKILL, signal.SIGSTOP))
+    assert [thread for thread in inside if blocked(thread) & wanted != wanted] == []
 
 
 def test_instances_share(opens, tracker):
@@ -448,7 +473,7 @@ def test_live_idle_place_moves(opens, tracker):
     """Events that the filter lets by move the place, so that it is not purged under it."""
     handle = opens(provider="fal", **FIRST)
     publish(tracker, 30)
-    until(lambda: handle.status().position == b"1:30", SOON_S, "it stays behind")
+    until(lambda: handle.status().position == b"1:30", 2, "heads do not tell it")
     assert handle.next()[0] in ("none", "changed")
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from support import clients
+from support import clients, libaldaba
 from support.consume import Consumer
 from support.daemon import Daemon
 from support.house import House
@@ -216,3 +216,27 @@ def test_the_examples_of_the_protocol(house, source, tmp_path, language):
         until(lambda: lag(house, name) == 0, END_S, "not all is acknowledged")
     finally:
         process.clean()
+
+
+def test_the_end_gives_back_at_once(house, source):
+    """What waited in a handle that is closed goes to the others, long before its hand-out is over."""
+    if libaldaba.path() is None:
+        pytest.skip("there is no libaldaba.so in ALDABA_BIN")
+    lib = libaldaba.load()
+    options = {"run": house.run, "consumer": "gives-back"}
+    with Consumer(house.run, "gives-back") as consumer:
+        consumer.open(start="new", ack_wait_ms=600_000)
+    made = source.make(20)
+    with libaldaba.Handle(lib, **options) as one:
+        first = one.take(3)
+        until(lambda: one.status().waiting == 17, END_S, "they do not wait here")
+        one.ack(first[0])
+        assert one.close() == "ok"
+    with libaldaba.Handle(lib, **options) as other:
+        tasks = []
+        while len(tasks) < 19:
+            (event,) = other.take(1)
+            tasks.append(str(event.task))
+            other.ack(event)
+        assert other.flush() == "ok"
+    assert sorted(tasks) == sorted(made[1:])
