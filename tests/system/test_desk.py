@@ -11,7 +11,7 @@ import pytest
 from support import bus
 from support.house import House, binary
 from support.peers import Sender
-from support.until import stays, until
+from support.until import passes, stays, until
 
 SOON_S = 15
 LETTERS = 2000
@@ -201,7 +201,7 @@ def test_2000_letters_over_kills():
         for turn, victim in enumerate(KILLED, 1):
             goal = turn * LETTERS // (len(KILLED) + 2)
             until(lambda: replayed(house, job) >= goal, 60, "no progress")
-            time.sleep(dice.random() * 0.1)  # anywhere between two of its commits
+            passes(dice.random() * 0.1)  # anywhere between two of its commits
             getattr(house, victim).restart()
             house.until_serving()
         until(lambda: house.get(f"/v1/replays/{job}")["state"] == "done", 90,
