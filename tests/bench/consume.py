@@ -2,6 +2,7 @@
 """How fast a durable consumer gets what it is owed, as ratios of one run.
 
     tests/bench/consume.py [--bin BUILD] [--dir FOLDER] [--rounds 3] [--seconds 4] [--backlog 100000]
+                           [--parts live,backlog,latency]
 
 1. The feed to one durable consumer while callbacks come in as fast as they may: delivered against
    taken in, and intake with the consumer against intake without.
@@ -37,7 +38,6 @@ from support.http import Client  # noqa: E402
 from support.settings import free_port  # noqa: E402
 from support.until import passes  # noqa: E402
 
-ROOM = 40000  # callbacks a second that a round is prepared for
 PATIENT = {"callback": {"stale_after": "12h"}, "poll": {"schedule": {"give_up_after": "24h"}}}
 PAGE = {"limit": 1000, "bytes": 4 << 20}
 WANTED_LIVE, WANTED_DRAIN = 0.8, 0.1
@@ -140,7 +140,7 @@ def reader(run, name):
 def live(bench):
     ratios, costs = [], []
     for number in range(bench.args.rounds):
-        count = ROOM * bench.args.seconds
+        count = bench.args.room * bench.args.seconds
         bench.register(count)
         alone = bench.shoot(count, bench.args.seconds)
         bench.register(count)
@@ -266,10 +266,10 @@ def waits(bench, ids, load):
 
 def latency(bench):
     seconds = bench.args.seconds * 2
-    count = ROOM * seconds
     fsync_ms = measure.fsync_us(bench.folder) / 1e3
-    bench.register(count)
-    highest = bench.shoot(count, seconds // 2)
+    bench.register(bench.args.room * bench.args.seconds)
+    highest = bench.shoot(bench.args.room * bench.args.seconds, bench.args.seconds)
+    count = int(highest.rate * seconds)
     first = bench.register(count + 10000)
     probes = range(first + count, first + count + 10000)
     measure.write_ids(bench.ids, first, count)
@@ -290,6 +290,8 @@ def main():
     parser.add_argument("--dir", default=f"{ROOT}/build")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--room", type=int, default=40000,
+                        help="callbacks a second that a round is prepared for")
     parser.add_argument("--backlog", type=int, default=100000)
     parser.add_argument("--parts", default="live,backlog,latency")
     args = parser.parse_args()
