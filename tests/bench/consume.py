@@ -144,12 +144,12 @@ def live(bench):
         bench.register(count)
         alone = bench.shoot(count, bench.args.seconds)
         bench.register(count)
-        before = measure.arrivals(bench.house.run)["received"]
+        before = measure.arrivals(bench.house.run).get("received", 0)
         one = Reader(bench, f"live-{number}", "new")
         began = time.perf_counter()
         usage = measure.Usage({"tracker": bench.house.tracker.pid})
         shot = bench.shoot(count, bench.args.seconds)
-        taken = measure.arrivals(bench.house.run)["received"] - before
+        taken = measure.arrivals(bench.house.run).get("received", 0) - before
         there = one.count
         cpu = usage.spent()["tracker"][0]
         one.until(taken)
@@ -197,19 +197,16 @@ def push(endpoint, count, size):
 
 def backlog(bench):
     count = bench.args.backlog
-    while True:
-        head = measure.arrivals(bench.house.run).get("applied", 0)
-        if head >= count:
-            break
-        bench.register(count - head)
-        bench.shoot(count - head, 60 if count > 10000 else 5)
+    while measure.arrivals(bench.house.run).get("applied", 0) < count:
+        bench.register(bench.args.room * bench.args.seconds)
+        bench.shoot(bench.args.room * bench.args.seconds, bench.args.seconds)
     ratios = []
     for number in range(bench.args.rounds):
         usage = measure.Usage({"tracker": bench.house.tracker.pid})
         began = time.perf_counter()
         one = Reader(bench, f"backlog-{number}", "all")
         one.until(count)
-        rate = one.count / (one.at - began)
+        rate = one.count / (one.at - began)  # with what its process takes to begin
         size = one.bytes // one.count
         cpu = usage.spent()["tracker"][0]
         plain_rate = plain(bench.folder, one.count, size)
