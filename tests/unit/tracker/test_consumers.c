@@ -315,7 +315,10 @@ static void test_rule_7_out_of_its_letter(void **state)
     settle("nack", 1); /* left to its schedule */
     turn();
     SENT("ok");
+    kill_tracker();
     pull("", 0);
+    turn();
+    SENT("");
     assert_string_equal(stage_reinject(stage, &(struct stage_again){0}).disposition, "still");
     turn();
     SENT("ok 1 [0]");
@@ -328,6 +331,10 @@ static void test_rule_7_out_of_its_letter(void **state)
     turn();
     SENT("ok");
     assert_int_equal(stage_book(stage, BOOK_LETTERS_RESOLVED), 1);
+    kill_tracker();
+    pull("", 0);
+    turn();
+    SENT("");
 }
 
 #define WITH_CONSUMERS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
