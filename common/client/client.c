@@ -11,6 +11,18 @@ static bool client_forked(const aldaba_t *self)
     return self->pid != getpid();
 }
 
+/* The next one to give: what was settled by its name while it waited is passed over. */
+static struct item *client_pop(aldaba_t *self)
+{
+    struct item *item = item_pop(&self->queue);
+    while (item && handle_is_durable(self) && item->gap_before[0] == '\0' &&
+           !held_give(&self->held, item->event.lane, item->event.seq)) {
+        item_free(item);
+        item = item_pop(&self->queue);
+    }
+    return item;
+}
+
 /* News, an event, or nothing; under lock. */
 static enum aldaba_rc client_take(aldaba_t *self, const struct aldaba_event **event)
 {
@@ -21,7 +33,7 @@ static enum aldaba_rc client_take(aldaba_t *self, const struct aldaba_event **ev
         return ALDABA_CHANGED;
     }
     bool was_low = handle_is_low(self);
-    struct item *item = item_pop(&self->queue);
+    struct item *item = client_pop(self);
     if (!item)
         return self->refused ? ALDABA_REFUSED : ALDABA_NONE;
     if (self->queue.count == 0 || was_low != handle_is_low(self))
@@ -33,9 +45,7 @@ static enum aldaba_rc client_take(aldaba_t *self, const struct aldaba_event **ev
         memcpy(self->durable.gap_seen, item->gap_before, sizeof self->durable.gap_seen);
         return ALDABA_GAP;
     }
-    if (handle_is_durable(self))
-        held_give(&self->held, item->event.lane, item->event.seq);
-    else
+    if (!handle_is_durable(self))
         memcpy(self->live.given, item->position, sizeof self->live.given);
     *event = &item->event;
     return ALDABA_OK;

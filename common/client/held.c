@@ -117,14 +117,15 @@ bool held_arrived(struct held *self, uint64_t lane, uint64_t seq)
     return true;
 }
 
-void held_give(struct held *self, uint64_t lane, uint64_t seq)
+bool held_give(struct held *self, uint64_t lane, uint64_t seq)
 {
     struct held_entry *entry = held_get(self, lane, seq);
     if (!entry || entry->state != HELD_WAITS)
-        return;
+        return false;
     held_uncount(self, entry);
     entry->state = HELD_GIVEN;
     held_count(self, entry);
+    return true;
 }
 
 static char *held_reason(const char *reason)

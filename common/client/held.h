@@ -61,8 +61,8 @@ void held_free(struct held *self);
  * or there is no room. A nack that was sent and whose event comes again has been heard. */
 bool held_arrived(struct held *self, uint64_t lane, uint64_t seq);
 
-/* The program takes the event. */
-void held_give(struct held *self, uint64_t lane, uint64_t seq);
+/* The program takes the event. False: it does not wait, since it was settled meanwhile. */
+bool held_give(struct held *self, uint64_t lane, uint64_t seq);
 
 /* The program settles the event (not HELD_EXTEND). The last word counts. ALD_OK; ALD_FULL: it is
  * not in hand and there is no room. reason may be NULL; at most 256 bytes of it are kept. */

@@ -381,6 +381,24 @@ def test_words_of_an_earlier_run(opens, tracker):
     assert handle.flush() == "ok" and 77 in settled(tracker) and published
 
 
+def test_settled_while_it_waits(opens, tracker):
+    """The program knows by its name that it did it in an earlier run: it is not given it."""
+    publish(tracker, 4)
+    handle = durable(opens)
+    until(lambda: handle.status().waiting == 4, SOON_S, "they did not come")
+    assert handle.lib.aldaba_ack(handle.handle, 1, 1) == handle.lib.aldaba_ack(handle.handle, 1, 3) == 0
+    assert numbers(work(handle, 2)) == [2, 4]
+    assert handle.flush() == "ok" and settled(tracker) == [1, 2, 3, 4]
+
+
+def test_endpoints_one_by_one(opens, tracker):
+    published = publish(tracker, 3)
+    places = {name: f"ipc://{tracker.run}/{name}" for name in ("consume", "feed")}
+    assert numbers(opens(run="/nowhere", **places, **FIRST).take(3)) == published
+    handle = opens(run=f"ipc://{tracker.run}", consumer="books", **FIRST)
+    assert numbers(work(handle, 3)) == published
+
+
 def test_flush_says_what_is_not_on_disk(opens, tracker):
     tracker.publish()
     handle = durable(opens)
@@ -472,6 +490,7 @@ def test_live_gap(opens, tracker):
 def test_live_idle_place_moves(opens, tracker):
     """Events that the filter lets by move the place, so that it is not purged under it."""
     handle = opens(provider="fal", **FIRST)
+    until(lambda: handle.status().position == b"1:0", SOON_S, "it has no place")
     publish(tracker, 30)
     until(lambda: handle.status().position == b"1:30", 2, "heads do not tell it")
     assert handle.next()[0] in ("none", "changed")

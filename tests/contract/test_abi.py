@@ -66,3 +66,12 @@ def test_layout(compiler, tmp_path):
     source.write_text("\n".join(lines) + "\n", encoding="utf-8")
     subprocess.run([*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", HEADER.parent,
                     "-fsyntax-only", source], check=True)
+
+
+def test_the_first_program_of_the_guide(tmp_path):
+    """It compiles as it stands there."""
+    guide = (HERE.parents[1] / "docs" / "CLIENT.md").read_text(encoding="utf-8")
+    source = tmp_path / "service.c"
+    source.write_text(re.search(r"```c\n(.*?)```", guide, re.DOTALL).group(1), encoding="utf-8")
+    subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", HEADER.parent,
+                    "-fsyntax-only", source], check=True)

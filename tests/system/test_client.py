@@ -15,7 +15,7 @@ from support import clients, libaldaba
 from support.consume import Consumer
 from support.daemon import Daemon
 from support.house import House
-from support.until import until
+from support.until import stays, until
 from test_consumers import CALM, Source
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -240,3 +240,21 @@ def test_the_end_gives_back_at_once(house, source):
             other.ack(event)
         assert other.flush() == "ok"
     assert sorted(tasks) == sorted(made[1:])
+
+
+def test_live_over_kills(house, source):
+    """A live handle whose tracker is killed again and again: each event once, in order."""
+    if libaldaba.path() is None:
+        pytest.skip("there is no libaldaba.so in ALDABA_BIN")
+    with libaldaba.Handle(libaldaba.load(), run=house.run, provider="sandbox") as handle:
+        until(lambda: handle.status().position != b"new", END_S, "it has no place")
+        made, seen = [], []
+        for number in range(5):
+            made += source.make(60)
+            seen += [str(event.task) for event in handle.take(20 if number % 2 else 5)]
+            house.tracker.kill9()
+            house.tracker.start()
+        made += source.make(1)
+        seen += [str(event.task) for event in handle.take(len(made) - len(seen))]
+        assert seen == made
+        stays(lambda: handle.next()[0] in ("none", "changed"), 1, "something came twice")
