@@ -110,8 +110,8 @@ void completion_fish(struct ald_buf *out)
         "end\n"
         "function __aldaba_is\n"
         "    set -l words (__aldaba_words)\n"
-        "    test (count $words) -ge (count $argv); and test \"$words[1..(count $argv)]\" = "
-        "\"$argv\"\n"
+        "    set -l length (count $argv)\n"
+        "    test (count $words) -ge $length; and test \"$words[1..$length]\" = \"$argv\"\n"
         "end\n"
         "complete -c aldaba -f\n");
     for (size_t i = 0; i < COMMANDS_COUNT; i++) {

@@ -12,7 +12,7 @@ static void fsck_key(const struct ald_settings *settings, struct findings *findi
     if (named[0] != '\0' && access(named, R_OK) != 0)
         findings_problem(findings, "security.callback_keys names %.200s, which can't be read",
                          named);
-    if (named[0] == '\0' && findings_has(findings, "tracker.schema") &&
+    if (named[0] == '\0' && findings_has(findings, "key.there") &&
         findings_fact(findings, "key.there") == 0)
         findings_problem(findings,
                          "callback.key is not in %.200s: callback URLs that are out in the world "

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/config/file.h"
 #include "common/store/disk.h"
 #include "services/ctl/manifest.h"
@@ -144,6 +145,19 @@ static int restore_lock(const struct restore *self, int locks[RESTORE_LOCKS])
     return CTL_OK;
 }
 
+/* Is there anything of ours in the folder? Else store.data may name the wrong one. */
+static bool restore_ours(const char *place)
+{
+    static const char *const names[] = {"tracker.db", "letters.db", "callback.key", "spool"};
+    char path[ALD_PATH_MAX + 32];
+    for (size_t i = 0; i < ALD_COUNT(names); i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", place, names[i]);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int restore_may(struct restore *self, enum swap_state state)
 {
     char owner[ALD_PATH_MAX + 64];
@@ -160,6 +174,13 @@ static int restore_may(struct restore *self, enum swap_state state)
                 "its user.",
                 CTL_SAFE(self->place), strerror(errno));
         return CTL_UNREACHABLE;
+    }
+    if (state == SWAP_FULL && !restore_ours(self->place)) {
+        ctl_say(
+            "%s is not empty, and nothing in it is of aldaba: is store.data right? Empty it, or "
+            "name another.",
+            CTL_SAFE(self->place));
+        return CTL_FAILED;
     }
     (void)snprintf(question, sizeof question, "%.300s is not empty. Put the backup in its place?",
                    CTL_SAFE(self->place));
@@ -266,6 +287,17 @@ static int restore_judge(struct restore *self, int code)
     return CTL_OK;
 }
 
+/* store.data itself: behind a link it is the folder that the link leads to, on its own disk. */
+static void restore_place(struct restore *self)
+{
+    char *real = realpath(self->settings.store.data, NULL);
+    const char *place = real ? real : self->settings.store.data;
+    ald_text_cut(self->place, sizeof self->place, ald_span_str(place));
+    free(real);
+    for (size_t len = strlen(self->place); len > 1 && self->place[len - 1] == '/';)
+        self->place[--len] = '\0';
+}
+
 int restore_put(struct ctl *ctl, const struct args *args)
 {
     struct restore self = {.ctl = ctl};
@@ -273,10 +305,7 @@ int restore_put(struct ctl *ctl, const struct args *args)
     if (code != CTL_OK)
         return code;
     char *dir = realpath(args->word[0], NULL);
-    size_t len = strlen(self.settings.store.data);
-    memcpy(self.place, self.settings.store.data, len + 1);
-    while (len > 1 && self.place[len - 1] == '/')
-        self.place[--len] = '\0';
+    restore_place(&self);
     findings_init(&self.findings);
     if (dir == NULL) {
         ctl_say("%s can't be read: %s. Name the folder that 'aldaba backup' made.",

@@ -1,6 +1,7 @@
 /* The books and the stores: audit, backup. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -8,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/text.h"
 #include "services/ctl/commands.h"
+#include "services/ctl/progress.h"
 
 enum {
     STATE_ASK_MS = 15000,
@@ -194,6 +196,29 @@ int state_audit(struct ctl *ctl, const struct args *args)
 
 /* ---- backup ---- */
 
+struct state_copying {
+    struct progress progress;
+    const char *dir;
+};
+
+/* What there is of the copy, where its folder can be seen from here. */
+static bool state_copying(void *context)
+{
+    static const char *const files[] = {"tracker.db", "tracker.db.partial", "letters.db",
+                                        "letters.db.partial"};
+    struct state_copying *self = context;
+    char path[ALD_PATH_MAX + 64];
+    struct stat facts;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < ALD_COUNT(files); i++) {
+        int n = snprintf(path, sizeof path, "%s.partial/%s", self->dir, files[i]);
+        if (n > 0 && (size_t)n < sizeof path && stat(path, &facts) == 0)
+            bytes += (uint64_t)facts.st_size;
+    }
+    progress_tell(&self->progress, bytes, 0);
+    return true;
+}
+
 static int state_backup_to(struct ctl *ctl, const char *dir)
 {
     struct ald_json answer;
@@ -205,9 +230,16 @@ static int state_backup_to(struct ctl *ctl, const char *dir)
         ctl_say("The name of the folder is not UTF-8.");
         return CTL_USAGE;
     }
-    struct api_request request = {
-        .method = "POST", .path = "/v1/backup", .body = body, .timeout_ms = STATE_BACKUP_MS};
+    struct state_copying copying = {.dir = dir};
+    struct api_request request = {.method = "POST",
+                                  .path = "/v1/backup",
+                                  .body = body,
+                                  .timeout_ms = STATE_BACKUP_MS,
+                                  .go_on = state_copying,
+                                  .context = &copying};
+    progress_begin(&copying.progress, "backup", args_has(ctl->args, ARG_QUIET));
     int code = ctl_ask(ctl, &request, &answer);
+    progress_end(&copying.progress);
     free(body);
     if (code != CTL_OK)
         return code;

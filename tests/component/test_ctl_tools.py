@@ -277,7 +277,7 @@ def test_descriptions_that_come_with_aldaba_fit_the_schema():
     yaml = pytest.importorskip("yaml")
     schema = json.loads(run("config", "schema").stdout)
     root = pathlib.Path(__file__).resolve().parents[2]
-    files = sorted(path for path in root.glob("common/config/**/*.yaml"))
+    files = sorted(path for path in root.glob("proto/providers/*.yaml"))
     assert files
     for path in files:
         profile = yaml.safe_load(path.read_text())

@@ -16,7 +16,8 @@ from support.load import Load
 from support.until import passes, until
 
 FATES = ("--fates", "ok=60,drop=15,double=10,conflict=15", "--solve", "0.3")
-FILES = ["MANIFEST", "callback.key", "letters.db", "tracker.db"]
+DATA_FILES = ["callback.key", "letters.db", "tracker.db"]
+FILES = ["MANIFEST", *DATA_FILES]
 LETTERS = {"dlq": {"first_after": "100ms", "factor": "100%", "max_after": "200ms", "tick": "20ms"}}
 SOON_S = 20
 LEASE_S = 10

@@ -407,3 +407,18 @@ def test_rule_24_what_is_kept_is_shown_nowhere():
         assert bodies(house) == 0
         shown += [open(daemon.log, encoding="utf-8").read() for daemon in house.daemons.values()]
         assert not [text for text in shown if secret in text]
+
+
+def test_what_is_never_polled_is_late_and_not_polled_from():
+    with House(describe=mute, pollers=0) as house:
+        house.start()
+        task = house.reserve()
+        assert house.task(task["id"])["never_polled"] is True
+        shown = house.aldaba("task", task["id"]).stdout
+        assert "late from" in shown and "polled from" not in shown, shown
+        assert "  never" in house.aldaba("provider", "status").stdout
+    with House(pollers=0) as house:
+        house.start()
+        task = house.reserve()
+        assert "never_polled" not in house.task(task["id"])
+        assert "polled from" in house.aldaba("task", task["id"]).stdout

@@ -125,6 +125,21 @@ def test_a_letter_is_believed_by_an_administrator_only(house):
     assert not house.events_of(task["id"])
 
 
+def test_a_timeline_is_not_rewritten_by_what_is_believed_later(house):
+    provider_id, task = fresh(house, "quarantine")
+    before = letters(house)
+    assert knock(house, "quarantine", provider_id, "vouched for", {}).status == 200
+    (letter,) = until(lambda: letters(house) - before, SOON_S, "no letter")
+    assert house.aldaba("dlq", "replay", "--yes", "--believe", letter).returncode == 0
+    ended = house.ended(task["id"])
+    lines = [(note["what"], note["text"]) for note in ended["timeline"]]
+    assert ended["source"] == "manual" and lines[-1] == ("result", "done"), lines
+    assert ("believed", letter) in lines, lines
+    came = [text for what, text in lines if what == "callback"]
+    assert came == [f"dead, proof none, letter {letter}, later applied"], lines
+    assert lines.index(("believed", letter)) > [what for what, _ in lines].index("callback")
+
+
 def test_the_audit_balances_and_no_secret_is_written(house):
     done = house.aldaba("audit")
     assert done.returncode == 0, done.stdout + done.stderr
