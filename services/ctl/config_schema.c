@@ -108,7 +108,8 @@ static json_t *schema_value(const struct ald_setting *row)
     return json_object();
 }
 
-/* The properties of the group that a dotted key lies in, made on the way. strict: no others. */
+/* The properties of the group that a dotted key lies in, made on the way. strict: no others, and of
+ * these it is said what they take. */
 static json_t *schema_group(json_t *properties, const char **key, bool strict)
 {
     for (const char *dot; (dot = strchr(*key, '.')) != NULL; *key = dot + 1) {
@@ -132,15 +133,15 @@ static void schema_row(json_t *properties, const struct ald_setting *row, bool s
 {
     const char *key = row->key;
     json_t *group = schema_group(properties, &key, strict);
-    json_t *value = schema_value(row);
+    json_t *value = strict ? schema_value(row) : json_object();
     schema_put(value, "description", json_string(row->help));
     if (row->text[0] != '\0')
         schema_put(value, "default", json_string(row->text));
     schema_put(group, key, value);
 }
 
-/* A provider has more than its rows: rules, requests, proofs, budgets. And `poll: none` is no map.
- */
+/* A provider has more than its rows: rules, requests, proofs, budgets. With rules of its own it may
+ * write some of them in other ways, and `poll: none` is no map: `provider check` knows. */
 static json_t *schema_providers(void)
 {
     json_t *properties = json_object();
