@@ -49,6 +49,11 @@ static const char *const SINK_OTHERS[] = {"secret", "secrets", NULL};
 static const struct ald_setting_table SINK_TABLE = {
     .rows = SINK_ROWS, .count = ALD_COUNT(SINK_ROWS), .foreign = SINK_OTHERS};
 
+const struct ald_setting_table *ald_sinks_table(void)
+{
+    return &SINK_TABLE;
+}
+
 /* A loading under way. */
 struct sinks_load {
     bool resolve;

@@ -8,6 +8,7 @@
 #ifndef ALD_CONFIG_SINKS_H
 #define ALD_CONFIG_SINKS_H
 
+#include "common/config/setting.h"
 #include "common/config/webhook.h"
 #include "common/config/yaml.h"
 #include "proto/msg_limits.h"
@@ -46,5 +47,8 @@ const struct ald_sink *ald_sinks_find(const ald_sinks_t *self, const char *name)
 /* Write `sinks:` as YAML with its defaults, secrets masked; nothing when there are none. What
  * ald_sinks_load would refuse is left at its default. */
 void ald_sinks_print(const struct ald_node *sinks, struct ald_buf *out);
+
+/* The table, for a schema and for manual pages; `secret` and `secrets` are beside it. */
+const struct ald_setting_table *ald_sinks_table(void);
 
 #endif

@@ -75,15 +75,18 @@ size_t completion_words(const struct command *command, size_t place, struct ald_
 {
     const char *at = command->args;
     size_t places = 0;
+    size_t here = 0;
     ald_buf_reset(out);
     while (*at != '\0') {
         size_t len = strcspn(at, " ");
         struct ald_span word = ald_span_of(at, len);
         if (word.len > 2 && word.data[0] == '[')
             word = ald_span_of(word.data + 1, word.len - 2);
-        if (places == place || place == COMPLETION_ALL)
+        bool other = ald_span_eq_str(word, "|"); /* what follows is another way to write it */
+        if (!other && (here == place || place == COMPLETION_ALL))
             completion_word(word, out);
-        places += !ald_span_eq_str(word, "...");
+        here = other ? 0 : here + !ald_span_eq_str(word, "...");
+        places = here > places ? here : places;
         at += len + (at[len] == ' ' ? 1 : 0);
     }
     return places;

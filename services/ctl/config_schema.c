@@ -7,6 +7,7 @@
 
 #include "common/config/profile_form.h"
 #include "common/config/settings.h"
+#include "common/config/sinks.h"
 #include "services/ctl/commands.h"
 
 /* Where a value may come from the environment, nothing else can be said of it. */
@@ -152,6 +153,18 @@ static json_t *schema_providers(void)
                      "additionalProperties", "type", "object", "properties", properties);
 }
 
+static json_t *schema_sinks(void)
+{
+    const struct ald_setting_table *table = ald_sinks_table();
+    json_t *properties = json_pack("{s:o, s:{s:s, s:i, s:o}}", "secret", schema_secret(), "secrets",
+                                   "type", "array", "minItems", 1, "items", schema_secret());
+    for (size_t i = 0; i < table->count; i++)
+        schema_row(properties, &table->rows[i], true);
+    return json_pack("{s:[s, s], s:s, s:{s:s, s:b, s:o}}", "type", "object", "null", "description",
+                     "Addresses that events are posted to, by their names.", "additionalProperties",
+                     "type", "object", "additionalProperties", 0, "properties", properties);
+}
+
 static json_t *schema_all(void)
 {
     const struct ald_setting_table *table = ald_settings_table();
@@ -159,6 +172,7 @@ static json_t *schema_all(void)
     for (size_t i = 0; i < table->count; i++)
         schema_row(properties, &table->rows[i], true);
     schema_put(properties, "providers", schema_providers());
+    schema_put(properties, "sinks", schema_sinks());
     return json_pack("{s:s, s:s, s:s, s:o, s:b}", "$schema",
                      "https://json-schema.org/draft/2020-12/schema", "title", "aldaba.yaml", "type",
                      "object", "properties", properties, "additionalProperties", 0);

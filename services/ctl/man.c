@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "common/config/setting_value.h"
 #include "common/config/settings.h"
+#include "common/config/sinks.h"
 #include "services/ctl/commands.h"
 #include "services/ctl/manual.h"
 
@@ -243,6 +244,9 @@ static bool man_part(struct ald_span line, struct ald_buf *out)
     if (man_begins(line, "@title ", &rest))
         ald_buf_printf(out, ".TH %.*s \"aldaba " ALDABA_VERSION "\" \"aldaba\"\n", (int)rest.len,
                        (const char *)rest.data);
+    else if (ald_span_eq_str(line, "@sinks"))
+        for (size_t i = 0; i < ald_sinks_table()->count; i++)
+            man_setting(out, &ald_sinks_table()->rows[i]);
     else if (ald_span_eq_str(line, "@commands"))
         for (size_t i = 0; i < COMMANDS_COUNT; i++)
             man_command(out, &COMMANDS[i]);

@@ -6,6 +6,7 @@
  *   @options             those that every command takes
  *   @exits               exit codes of every command
  *   @settings GROUP ...  settings of these groups, in the order of their table
+ *   @sinks               settings of a sink
  *
  * Pure.
  */

@@ -79,7 +79,8 @@ WORDS = {  # what each needs to be asked at all
     "dlq drop": ("L", "--yes"), "provider status": (), "provider pause": ("p",),
     "provider resume": ("p",), "provider check": ("no.yaml",), "provider try": ("no.yaml", "poll"),
     "health": ("gateway",), "backup": ("d",), "restore": ("d",), "spool drain": ("d",),
-    "keys new": ("callback", "no/k"), "completion": ("bash",)}
+    "keys new": ("callback", "no/k"), "completion": ("bash",), "consumers show": ("c",),
+    "consumers rm": ("c", "--yes"), "dlq edit": ("L",), "dlq replays": ("ls",)}
 LOCAL = {"provider check", "provider ls", "provider try", "config check", "config print",
          "config schema", "keys new", "completion", "help", "restore", "fsck", "spool drain"}
 
@@ -249,7 +250,7 @@ def test_the_schema_has_every_setting(tmp_path):
     assert gateway_["additionalProperties"] is False
     assert gateway_["properties"]["public"]["default"] == "127.0.0.1:7780"
     assert set(printed) <= set(schema["properties"])
-    for group in set(printed) - {"providers"}:
+    for group in set(printed) - {"providers", "sinks"}:
         assert set(printed[group]) == set(schema["properties"][group]["properties"]), group
 
 
@@ -265,7 +266,8 @@ def test_the_schema_says_what_the_check_says(tmp_path):
              "dlq: {factor: 200%}", "dlq: {factor: 200}", "log: {level: debug}",
              "log: {level: loud}", "gateway: {tokens: [{env: PATH}]}", "gateway: {tokens: [secret]}",
              "gateway: {trusted_proxies: [127.0.0.1]}", "gateway: {trusted_proxies: 127.0.0.1}",
-             "gateway: {threads: '${THREADS:-8}'}", "providers: {p: 5}"]
+             "gateway: {threads: '${THREADS:-8}'}", "providers: {p: 5}",
+             "sinks: {s: {url: 'http://h/', secret: {env: X}}}", "sinks: {s: {secret: {env: X}, ur: 1}}"]
     for text in cases:
         path = tmp_path / "aldaba.yaml"
         path.write_text(text + "\n")
@@ -303,7 +305,8 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _aldaba; printf '%s\\n' "${COMPREPLY[
 
 def test_completion_of_commands():
     assert complete("st") == ["status"]
-    assert complete("dlq", "") >= ["drop", "ls"] and "show" in complete("dlq", "")
+    assert {"drop", "ls", "show"} <= set(complete("dlq", ""))
+    assert {"ls", "pause", "show"} <= set(complete("dlq", "replays", ""))
     assert complete("he") == ["health", "help"]
     assert complete("--json", "conf") == ["config"]
     assert complete("help", "dl") == ["dlq"] and "ls" in complete("help", "dlq", "")
