@@ -283,7 +283,8 @@ def test_fsck_finds_what_is_wrong(made):
     assert "neither in its outbox" in done.stdout
     damage(data(house), "tracker.db")
     done = house.aldaba("fsck")
-    assert done.returncode == 1 and "problem       tracker.db: " in done.stdout, done
+    wrong = [line for line in done.stdout.splitlines() if line.startswith("problem")]
+    assert done.returncode == 1 and any("tracker" in line for line in wrong), done
     assert "callback.key" not in done.stdout, "what was not looked at is not told of"
     os.unlink(os.path.join(data(house), "tracker.db"))
     done = house.aldaba("fsck")
