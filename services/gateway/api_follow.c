@@ -37,7 +37,7 @@ static void follow_prove(struct follow_stream *self)
 static void follow_event(struct follow_stream *self, const struct msg_event *event, zmsg_t *page)
 {
     struct msg_settle *run = &self->run;
-    if (event->lane != run->lane || event->seq <= run->seq)
+    if (run->seq == 0 || event->lane != run->lane || event->seq <= run->seq)
         *run = (struct msg_settle){.lane = event->lane, .first = event->seq};
     run->seq = event->seq;
     event_stream_event(&self->out, event, run->first);
