@@ -15,6 +15,7 @@ struct follow_stream {
     struct msg_pull ask;
     zmsg_t *sent;          /* settlements of what was written last */
     zmsg_t *proven;        /* of what was written before a write that succeeded */
+    zmsg_t *back;          /* what gives the last page back */
     struct msg_settle run; /* rising numbers that were written last: from first to seq */
     struct msg_settle had; /* up to here events were handed out to this stream; seq 0 = none */
 };
@@ -41,6 +42,7 @@ static void follow_event(struct follow_stream *self, const struct msg_event *eve
         *run = (struct msg_settle){.lane = event->lane, .first = event->seq};
     run->seq = event->seq;
     event_stream_event(&self->out, event, run->first);
+    follow_put(self->back, "nack", event->lane, 0, event->seq);
     if (self->follow->ack_sent)
         follow_put(page, "ack", event->lane, 0, event->seq);
     if (event->lane != self->had.lane || event->seq > self->had.seq)
@@ -55,6 +57,8 @@ static bool follow_page(struct follow_stream *self, zmsg_t *answer)
     if (!api_read(zmsg_first(answer), &MSG_EVENTS, &head) || strcmp(head.rc, "ok") != 0)
         return false;
     zmsg_t *page = zmsg_new();
+    zmsg_destroy(&self->back);
+    self->back = zmsg_new();
     if (head.gap_before[0] != '\0')
         event_stream_gap(&self->out, head.gap_before, strcmp(head.gap_why, "lane") == 0);
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
@@ -101,7 +105,9 @@ static void follow_loop(struct follow_stream *self)
     }
 }
 
-/* What this stream was handed out and nobody settled is free for others at once. */
+/* What this stream was handed out and nobody settled is free for others at once. Under a name that
+ * the client chose another stream may have begun, which has taken all before the last page: what
+ * the name holds by now is that one's. */
 static void follow_give_back(struct follow_stream *self)
 {
     struct msg_settles ask = {0};
@@ -109,8 +115,11 @@ static void follow_give_back(struct follow_stream *self)
     zmsg_t *frames = zmsg_dup(self->proven);
     memcpy(ask.consumer, self->ask.consumer, sizeof ask.consumer);
     memcpy(ask.instance, self->ask.instance, sizeof ask.instance);
-    if (self->had.seq > 0)
+    if (self->follow->instance[0] == '\0' && self->had.seq > 0)
         follow_put(frames, "nack", self->had.lane, 1, self->had.seq);
+    for (zframe_t *frame = self->follow->instance[0] ? zmsg_pop(self->back) : NULL; frame;
+         frame = zmsg_pop(self->back))
+        zmsg_append(frames, &frame);
     if (zmsg_size(frames) == 0)
         zmsg_destroy(&frames);
     else
@@ -207,8 +216,11 @@ static bool follow_begin(struct follow_stream *self, const char *last)
 
 void api_follow(struct api_call *call, struct api_follow *follow, const char *last)
 {
-    struct follow_stream stream = {
-        .call = call, .follow = follow, .sent = zmsg_new(), .proven = zmsg_new()};
+    struct follow_stream stream = {.call = call,
+                                   .follow = follow,
+                                   .sent = zmsg_new(),
+                                   .proven = zmsg_new(),
+                                   .back = zmsg_new()};
     zmsg_t *answer = NULL;
     if (follow_begin(&stream, last) && follow_open(&stream, &answer)) {
         if (event_stream_begin(&stream.out, call) && follow_page(&stream, answer)) {
@@ -220,4 +232,5 @@ void api_follow(struct api_call *call, struct api_follow *follow, const char *la
     zmsg_destroy(&answer);
     zmsg_destroy(&stream.sent);
     zmsg_destroy(&stream.proven);
+    zmsg_destroy(&stream.back);
 }

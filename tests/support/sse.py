@@ -59,9 +59,9 @@ class Stream:
                 data.append(value)
 
     def results(self, count):
-        found = []
-        while len(found) < count:
+        """So many, one after the other: who settles them may be what the next one waits for."""
+        while count > 0:
             name, _, value = self.next()
             if name == "result":
-                found.append(value)
-        return found
+                count -= 1
+                yield value
