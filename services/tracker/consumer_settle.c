@@ -29,10 +29,19 @@ static void consumer_lapse(struct consumer *self, struct consumer_entry *entry, 
 
 /* ---- settling ---- */
 
-/* Is it the instance's own, as far as is known? */
+/* Is it the instance's own, as far as is known? Since the tracker's start nobody knows whose an
+ * older hand-out is. */
 static bool consumer_own(const struct consumer_entry *entry, int instance)
 {
     return entry->holder == instance || entry->holder == CONSUMER_ANYBODY;
+}
+
+/* May a range take it? Of those that share, another may have it: it comes again to somebody. In
+ * order only one has anything. */
+static bool consumer_in_range(const struct consumer *self, const struct consumer_entry *entry,
+                              int instance)
+{
+    return entry->holder == instance || (self->rules.ordered && entry->holder == CONSUMER_ANYBODY);
 }
 
 static void consumer_nack(struct consumer *self, struct consumer_entry *entry,
@@ -117,7 +126,8 @@ bool consumer_settle(struct consumer *self, int instance, const struct consumer_
     for (size_t i = consumer_find(self, first); i < self->end && self->flight[i].seq <= settle->seq;
          i++) {
         struct consumer_entry *entry = &self->flight[i];
-        if (entry->state == CONSUMER_SETTLED || (range && !consumer_own(entry, instance)))
+        if (entry->state == CONSUMER_SETTLED ||
+            (range && !consumer_in_range(self, entry, instance)))
             continue;
         changed |= consumer_settle_one(self, instance, entry, settle, now_ms, rejects);
     }

@@ -256,7 +256,8 @@ static void test_rule_17_restarts_are_not_counted(void **state)
          "A=1,2 A=1x1,2x1 A=1x1,2x1 A=1x1,2x1"
          " A=1x1,2x1 A=1x1,2x1"},
         {"settled by who had it before", "A=2 R A+1 R f A+2 f", "A=1,2 f1 f2"},
-        {"by a range", "A=3 A+2 R A+1-3 f A=1", "A=1,2,3 f3 A=4"},
+        {"by a range", "A=3 A+2 R A+1-3 f A=1", "A=1,2,3 f0 A=1x1"},
+        {"by a range that has others'", "A=2 B=2 R A+1-4 f B+3 B+4", "A=1,2 B=3,4 f0"},
         {"a word before is kept", "A=2 A~1@50 R A=2 t50 A=2", "A=1,2 A=2x1 A=1x2"},
         {"a suspect stays one", "A=2 t100 R A=5 R A=5 A+1 A=5", "A=1,2 A=1x2 A=1x2 A=2x2"},
         {"what was not sent", "A=1 A#1-1 R A=1", "A=1 A=1x1"},
