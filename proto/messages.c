@@ -96,6 +96,9 @@ static const struct ald_field reinject_fields[] = {
     BOOL(msg_reinject, by_person, OPTIONAL),
     BOOL(msg_reinject, believe, OPTIONAL),
     SPAN(msg_reinject, original, FIELD_ORIGINAL_MAX, REQUIRED),
+    BOOL(msg_reinject, buy, OPTIONAL),
+    BOOL(msg_reinject, publish, OPTIONAL),
+    I64(msg_reinject, asked_at_ms, OPTIONAL),
 };
 const struct ald_schema MSG_REINJECT = SCHEMA("reinject", 1, msg_reinject, reinject_fields);
 

@@ -137,6 +137,9 @@ static const struct ald_field task_view_fields[] = {
     TEXT(msg_task_view, position, OPTIONAL),
     U64(msg_task_view, attempts, OPTIONAL),
     U64(msg_task_view, resubmits, OPTIONAL),
+    ID(msg_task_view, replaces, OPTIONAL),
+    ID(msg_task_view, replaced_by, OPTIONAL),
+    TEXT(msg_task_view, corrects, OPTIONAL),
 };
 const struct ald_schema MSG_TASK_VIEW = SCHEMA("task", 1, msg_task_view, task_view_fields);
 
@@ -287,6 +290,8 @@ static const struct ald_field letter_ref_fields[] = {
     BOOL(msg_letter_ref, believe, OPTIONAL),
     TEXT(msg_letter_ref, by, OPTIONAL),
     U64(msg_letter_ref, revision, OPTIONAL),
+    BOOL(msg_letter_ref, buy, OPTIONAL),
+    BOOL(msg_letter_ref, publish, OPTIONAL),
 };
 const struct ald_schema MSG_LETTER_SHOW =
     SCHEMA("letter.show", 1, msg_letter_ref, letter_ref_fields);

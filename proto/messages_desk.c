@@ -50,6 +50,8 @@ static const struct ald_field judge_fields[] = {
     TEXT(msg_judge, reason, REQUIRED),
     BOOL(msg_judge, believe, OPTIONAL),
     SPAN(msg_judge, original, FIELD_ORIGINAL_MAX, REQUIRED),
+    BOOL(msg_judge, buy, OPTIONAL),
+    BOOL(msg_judge, publish, OPTIONAL),
 };
 const struct ald_schema MSG_JUDGE = SCHEMA("judge", 1, msg_judge, judge_fields);
 
@@ -86,6 +88,8 @@ static const struct ald_field replay_start_fields[] = {
     BOOL(msg_replay_start, believe, OPTIONAL),
     BOOL(msg_replay_start, dry_run, OPTIONAL),
     TEXT(msg_replay_start, by, OPTIONAL),
+    BOOL(msg_replay_start, buy, OPTIONAL),
+    BOOL(msg_replay_start, publish, OPTIONAL),
 };
 const struct ald_schema MSG_REPLAY_START =
     SCHEMA("replay.start", 1, msg_replay_start, replay_start_fields);
@@ -139,6 +143,8 @@ static const struct ald_field replay_fields[] = {
     U64(msg_replay, answered, OPTIONAL),
     U64(msg_replay, skipped, OPTIONAL),
     TEXT(msg_replay, note, OPTIONAL),
+    BOOL(msg_replay, buy, OPTIONAL),
+    BOOL(msg_replay, publish, OPTIONAL),
 };
 const struct ald_schema MSG_REPLAY = SCHEMA("replay", 1, msg_replay, replay_fields);
 

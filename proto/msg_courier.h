@@ -78,11 +78,12 @@ struct msg_acks {
 /* What became of one item, or of several that are numbered one after the other. disposition:
  * applied progress duplicate parked dead (on disk and decided), busy (send it again later), refused
  * (quota: not stored, not counted as received). For a re-injection: applied duplicate progress
- * close the letter, `still` keeps it open. */
+ * replaced corrected close the letter, `still` keeps it open. */
 struct msg_ack {
     uint64_t num;
     char disposition[ALD_WORD_MAX];
-    char reason[ALD_WORD_MAX]; /* with dead and still: the letter's reason */
+    char reason[ALD_WORD_MAX]; /* with dead and still: the letter's reason, or why nothing was
+                                * bought or published; with replaced: the new task */
     uint64_t count; /* num, num + 1 ... so many of them; 0 = one. At most ALD_ACK_COUNT_MAX */
 };
 
@@ -117,9 +118,13 @@ struct msg_reinject {
     uint64_t attempt;
     uint64_t revision;
     char reason[ALD_WORD_MAX];
-    bool by_person;           /* replayed by a person, not by the schedule */
-    bool believe;             /* an administrator vouches for it (unauthenticated letters only) */
-    struct ald_span original; /* an encoded msg_callback, perhaps edited */
+    bool by_person; /* replayed by a person, not by the schedule */
+    bool believe;   /* an administrator vouches for it (unauthenticated letters only) */
+    struct ald_span
+        original;        /* an encoded msg_callback, perhaps edited; empty where there is none */
+    bool buy;            /* make the task anew, which is paid for */
+    bool publish;        /* publish what the letter holds, as a correction */
+    int64_t asked_at_ms; /* with buy: when the attempt began */
 };
 
 /* dlq -> tracker: a letter was closed without effect. */

@@ -34,6 +34,8 @@ struct msg_letter_ref {
     bool believe; /* replay and judge only */
     char by[ALD_WORD_MAX];
     uint64_t revision; /* show only: which message; 0 = as it is now */
+    bool buy;          /* replay and judge only: a new task, which is paid for */
+    bool publish;      /* replay and judge only: as a correction */
 };
 
 /* Put other bytes in a message's place. Only what is set is changed; the revisions before stay. */
@@ -78,7 +80,9 @@ struct msg_judge {
     uint64_t revision;
     char reason[ALD_WORD_MAX];
     bool believe;
-    struct ald_span original;
+    struct ald_span original; /* empty where the letter has none */
+    bool buy;
+    bool publish;
 };
 
 /* What a re-injection would do. */

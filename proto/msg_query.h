@@ -147,6 +147,9 @@ struct msg_task_view {
     char position[ALD_POSITION_MAX];
     uint64_t attempts;  /* submissions that were begun */
     uint64_t resubmits; /* how often it was decided to submit it again */
+    uint64_t replaces;  /* the task in whose place a person had it made; 0 = none */
+    uint64_t replaced_by;
+    char corrects[ALD_POSITION_MAX]; /* its result is a correction of this event */
 };
 
 /* A line of a task's timeline. */

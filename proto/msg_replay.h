@@ -27,6 +27,8 @@ struct msg_replay_start {
     bool believe;
     bool dry_run; /* say what would become of them, and do nothing */
     char by[ALD_WORD_MAX];
+    bool buy;     /* make the tasks of those that need it anew: each is paid for */
+    bool publish; /* as corrections; of the three words a bulk replay has one */
 };
 
 /* show, pause, resume or cancel one: kinds of the same shape. */
@@ -71,6 +73,8 @@ struct msg_replay {
     uint64_t answered;         /* of those, that have an outcome */
     uint64_t skipped;          /* seen and not planned */
     char note[ALD_TEXT_MAX];   /* what it waits for */
+    bool buy;
+    bool publish;
 };
 
 /* So many letters of this reason came to this result. */

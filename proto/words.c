@@ -16,7 +16,8 @@ static const char *const dispositions[ALD_DISP_ANSWERS] = {
     [ALD_DISP_DUPLICATE] = "duplicate", [ALD_DISP_PARKED] = "parked",
     [ALD_DISP_DEAD] = "dead",           [ALD_DISP_DROPPED] = "dropped",
     [ALD_DISP_BUSY] = "busy",           [ALD_DISP_REFUSED] = "refused",
-    [ALD_DISP_STILL] = "still",
+    [ALD_DISP_STILL] = "still",         [ALD_DISP_REPLACED] = "replaced",
+    [ALD_DISP_CORRECTED] = "corrected",
 };
 
 static const char *const reasons[ALD_REASON_COUNT] = {

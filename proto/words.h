@@ -34,6 +34,9 @@ enum ald_disposition {
     ALD_DISP_BUSY = ALD_DISP_COUNT,
     ALD_DISP_REFUSED,
     ALD_DISP_STILL, /* a re-injection changed nothing */
+    /* A letter was closed by a person's word. On disk as numbers, with those above. */
+    ALD_DISP_REPLACED,  /* by a new task in the place of the letter's */
+    ALD_DISP_CORRECTED, /* by publishing what it holds */
     ALD_DISP_ANSWERS
 };
 

@@ -60,6 +60,12 @@ bool ald_json_is(struct ald_json value, const char *text);
  * fewest escapes. ALD_TOOBIG: an object has more than ALD_JSON_SORT_MAX keys, or out is full. */
 ALD_NODISCARD enum ald_rc ald_json_canonical(struct ald_json value, struct ald_buf *out);
 
+/* The same without these values, which were found in it, and their keys. Those of kind NONE do not
+ * matter. */
+ALD_NODISCARD enum ald_rc ald_json_canonical_less(struct ald_json value,
+                                                  const struct ald_json *left, size_t count,
+                                                  struct ald_buf *out);
+
 /* A walk over the members of a checked array or object. */
 struct ald_json_walk {
     const uint8_t *at;

@@ -214,7 +214,25 @@ static size_t canonical_members(struct ald_json object, struct canonical_member 
     return count;
 }
 
-static enum ald_rc canonical_object(struct ald_json object, struct ald_buf *out)
+/* Values that are left out, by where they stand. */
+struct canonical_less {
+    const struct ald_json *value;
+    size_t count;
+};
+
+static enum ald_rc canonical_value(struct ald_json value, const struct canonical_less *less,
+                                   struct ald_buf *out);
+
+static bool canonical_left(const struct canonical_less *less, struct ald_json value)
+{
+    for (size_t i = 0; i < less->count; i++)
+        if (less->value[i].kind != ALD_JSON_NONE && less->value[i].raw.data == value.raw.data)
+            return true;
+    return false;
+}
+
+static enum ald_rc canonical_object(struct ald_json object, const struct canonical_less *less,
+                                    struct ald_buf *out)
 {
     size_t count = canonical_members(object, NULL, NULL);
     if (count > ALD_JSON_SORT_MAX)
@@ -225,13 +243,16 @@ static enum ald_rc canonical_object(struct ald_json object, struct ald_buf *out)
     ald_buf_init(&keys, object.raw.len * 6);
     (void)canonical_members(object, members, &keys);
     enum ald_rc rc = ald_buf_ok(&keys) ? ALD_OK : ALD_TOOBIG;
+    const char *comma = "";
     ald_buf_put_byte(out, '{');
     for (size_t i = 0; i < count && rc == ALD_OK; i++) {
-        if (i > 0)
-            ald_buf_put_byte(out, ',');
+        if (canonical_left(less, members[i].value))
+            continue;
+        ald_buf_put_str(out, comma);
+        comma = ",";
         ald_buf_put(out, keys.data + members[i].key_at, members[i].key_len);
         ald_buf_put_byte(out, ':');
-        rc = ald_json_canonical(members[i].value, out);
+        rc = canonical_value(members[i].value, less, out);
     }
     ald_buf_put_byte(out, '}');
     ald_buf_free(&keys);
@@ -239,7 +260,8 @@ static enum ald_rc canonical_object(struct ald_json object, struct ald_buf *out)
     return rc;
 }
 
-static enum ald_rc canonical_array(struct ald_json array, struct ald_buf *out)
+static enum ald_rc canonical_array(struct ald_json array, const struct canonical_less *less,
+                                   struct ald_buf *out)
 {
     struct ald_json_walk walk = ald_json_walk_begin(array);
     struct ald_span key;
@@ -248,22 +270,25 @@ static enum ald_rc canonical_array(struct ald_json array, struct ald_buf *out)
     const char *comma = "";
     ald_buf_put_byte(out, '[');
     while (rc == ALD_OK && ald_json_walk_next(&walk, &key, &value)) {
+        if (canonical_left(less, value))
+            continue;
         ald_buf_put_str(out, comma);
         comma = ",";
-        rc = ald_json_canonical(value, out);
+        rc = canonical_value(value, less, out);
     }
     ald_buf_put_byte(out, ']');
     return rc;
 }
 
 /* The recursion ends: a checked value is at most ALD_JSON_DEPTH_MAX deep. */
-enum ald_rc ald_json_canonical(struct ald_json value, struct ald_buf *out)
+static enum ald_rc canonical_value(struct ald_json value, const struct canonical_less *less,
+                                   struct ald_buf *out)
 {
     enum ald_rc rc = ALD_OK;
     if (value.kind == ALD_JSON_OBJECT)
-        rc = canonical_object(value, out);
+        rc = canonical_object(value, less, out);
     else if (value.kind == ALD_JSON_ARRAY)
-        rc = canonical_array(value, out);
+        rc = canonical_array(value, less, out);
     else if (value.kind == ALD_JSON_STRING)
         canonical_string(value.raw, out);
     else
@@ -271,4 +296,16 @@ enum ald_rc ald_json_canonical(struct ald_json value, struct ald_buf *out)
     if (rc == ALD_OK && !ald_buf_ok(out))
         rc = ALD_TOOBIG;
     return rc;
+}
+
+enum ald_rc ald_json_canonical(struct ald_json value, struct ald_buf *out)
+{
+    return ald_json_canonical_less(value, NULL, 0, out);
+}
+
+enum ald_rc ald_json_canonical_less(struct ald_json value, const struct ald_json *left,
+                                    size_t count, struct ald_buf *out)
+{
+    const struct canonical_less less = {.value = left, .count = count};
+    return canonical_value(value, &less, out);
 }

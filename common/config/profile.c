@@ -198,7 +198,10 @@ static void profile_normal(const struct ald_profile *profile, struct ald_span re
     struct ald_span tail;
     bool whole = ald_json_scan(result, &value, &tail) == ALD_OK && tail.len == 0;
     if (whole && (value.kind == ALD_JSON_ARRAY || value.kind == ALD_JSON_OBJECT)) {
-        if (ald_json_canonical(value, out) == ALD_OK)
+        struct ald_json left[ALD_VOLATILE_MAX];
+        for (size_t i = 0; i < profile->volatile_count; i++)
+            left[i] = ald_json_find(value, profile->volatile_at[i]);
+        if (ald_json_canonical_less(value, left, profile->volatile_count, out) == ALD_OK)
             return;
         ald_buf_reset(out);
     }

@@ -62,6 +62,8 @@ struct ald_batch {
 
 struct ald_ruled;
 
+enum { ALD_VOLATILE_MAX = 8, ALD_VOLATILE_LEN = 129 };
+
 struct ald_profile {
     char name[33];
     char family[17];  /* inphp; "" = it has rules of its own */
@@ -88,6 +90,9 @@ struct ald_profile {
     int64_t parked_for_ms;       /* a callback of an unknown id waits this long for its task */
     int64_t provider_retries_ms; /* an ended, purged task answers `duplicate` this long */
     char plus;                   /* 's' space, 'l' literal, 'a' auto */
+    bool late_results_kept;      /* an answer after our own verdict stays a letter */
+    unsigned volatile_count;     /* members of a result that do not tell one from another */
+    char volatile_at[ALD_VOLATILE_MAX][ALD_VOLATILE_LEN]; /* JSON pointers */
     char verification_path[65];
     char verification_content[257];
     unsigned quota_count; /* unproven arrivals kept */
@@ -121,7 +126,8 @@ ALD_NODISCARD enum ald_rc ald_profile_poll_request(const struct ald_profile *pro
 bool ald_profile_peer_ok(const struct ald_profile *profile, const char *peer);
 
 /* The same result? Texts: outer white space off, ' ' = '+' when plus is auto. JSON: parsed, keys
- * sorted, numbers by lexeme. Writes SHA-256 of (state word, normal form) as 64 hex digits. */
+ * sorted, numbers by lexeme, without what is volatile. Writes SHA-256 of (state word, normal form)
+ * as 64 hex digits. */
 void ald_profile_digest(const struct ald_profile *profile, const char *state,
                         struct ald_span result, bool result_json, char out[65]);
 

@@ -24,6 +24,11 @@ const struct ald_setting ALD_PROFILE_ROWS[] = {
      "Which compiled-in rules read the provider's words."},
     {"dialect", ALD_SETTING_WORD, FIELD(dialect), "2captcha", 0, 0, 0, "2captcha captchaai",
      "Which service's manner of the family."},
+    {"late_results", ALD_SETTING_WORD, FIELD(late_results), "publish", 0, 0, 0, "keep publish",
+     "An answer after aldaba has given the task up: publish it as a correction, or keep it as a "
+     "letter."},
+    {"volatile", ALD_SETTING_LIST, FIELD(volatile_at), "", 0, 0, 0, NULL,
+     "Members of a JSON result, as pointers (/url), by which two answers do not differ."},
     {"secrets.key", ALD_SETTING_SECRET, FIELD(key), "", 0, 0, 0, NULL, "The account's key."},
     {"poll.request.method", ALD_SETTING_WORD, FIELD(poll_method), "GET", 0, 0, 0, "GET POST",
      "How the poll is sent."},

@@ -36,6 +36,8 @@ struct ald_profile_form {
     int64_t parked_for_ms;
     int64_t provider_retries_ms;
     char plus[8];
+    char late_results[8];
+    struct ald_texts volatile_at;
     int64_t quota_count;
     uint64_t quota_bytes;
     struct ald_texts source_ips;

@@ -72,6 +72,23 @@ static void profile_take_ips(const struct ald_texts *ips, struct ald_profile *ou
             out->source_ip_count++; /* the table took no other */
 }
 
+/* Checked whole: a pointer begins with a slash. */
+static void profile_take_volatile(const struct ald_node *node, const struct ald_texts *at,
+                                  struct ald_errors *errors, struct ald_profile *out)
+{
+    for (size_t i = 0; i < at->count; i++) {
+        bool fits = at->item[i][0] == '/' && strlen(at->item[i]) < ALD_VOLATILE_LEN;
+        if (!fits || out->volatile_count == ALD_VOLATILE_MAX)
+            ald_errors_add(errors, ald_node_find(node, "volatile"),
+                           "volatile: at most %d JSON pointers of at most %d characters, such as "
+                           "/url: not %.64s.",
+                           ALD_VOLATILE_MAX, ALD_VOLATILE_LEN - 1, at->item[i]);
+        else
+            ald_text_cut(out->volatile_at[out->volatile_count++], ALD_VOLATILE_LEN,
+                         ald_span_str(at->item[i]));
+    }
+}
+
 static enum ald_trust profile_trust(const char *word)
 {
     return strcmp(word, "hint") == 0   ? ALD_TRUST_HINT
@@ -105,6 +122,7 @@ static void profile_take(const struct ald_node *node, const struct ald_profile_f
         .parked_for_ms = form->parked_for_ms,
         .provider_retries_ms = form->provider_retries_ms,
         .plus = form->plus[0],
+        .late_results_kept = strcmp(form->late_results, "keep") == 0,
         .quota_count = (unsigned)form->quota_count,
         .quota_bytes = form->quota_bytes,
     };
@@ -155,6 +173,7 @@ static void profile_load_family(const struct ald_profile_load *self, const struc
     profile_check_file(node, &form, self->errors);
     profile_check_secrets(node, self->errors);
     profile_take(node, &form, out);
+    profile_take_volatile(node, &form.volatile_at, self->errors, out);
     explicit_bzero(form.key, sizeof form.key);
 }
 
@@ -201,6 +220,7 @@ static void profile_load_ruled(const struct ald_profile_load *self, const struct
     if (form.verification_path[0] != '\0')
         profile_check_file(node, &form, self->errors);
     profile_take(node, &form, out);
+    profile_take_volatile(node, &form.volatile_at, self->errors, out);
     out->ruled = ruled;
     if (ruled == NULL)
         return;

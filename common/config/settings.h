@@ -40,6 +40,7 @@ struct ald_settings {
         int64_t keep_results_ms;
         int64_t keep_evidence_ms;
         int64_t keep_letters_ms;
+        uint64_t keep_submitted_bytes;
         uint64_t wal_max_bytes;
         int64_t max_lag_ms;
         uint64_t max_lag_bytes;

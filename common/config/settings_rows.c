@@ -54,6 +54,11 @@ static const struct ald_setting SETTINGS_ROWS[] = {
     {"store.keep_letters", ALD_SETTING_DURATION, FIELD(store.keep_letters_ms), "30d", 1 * SECOND,
      3650 * DAY, ALD_SETTING_RELOAD, NULL,
      "How long closed dead letters are kept; open ones stay."},
+    {"store.keep_submitted", ALD_SETTING_BYTES, FIELD(store.keep_submitted_bytes), "256MiB", 0,
+     64 * GIB, ALD_SETTING_RELOAD, NULL,
+     "Most that is kept of what was submitted, so that a person can have a task made anew: of "
+     "letters "
+     "all of it, of tasks that have not ended half of it; beyond it is not kept."},
     {"store.wal_max", ALD_SETTING_BYTES, FIELD(store.wal_max_bytes), "256MiB", 1 * MIB, 64 * GIB, 0,
      NULL, "Size of the write-ahead log at which a checkpoint is forced."},
     {"security.callback_keys", ALD_SETTING_PATH, FIELD(security.callback_keys), "", 0, 0, 0, NULL,

@@ -38,6 +38,8 @@ enum arg {
     ARG_COUNT,
     ARG_DEEP,
     ARG_BELIEVE,
+    ARG_BUY,
+    ARG_PUBLISH,
     ARG_YES,
     ARG_PATIENCE,
     ARG_CONSUMER,

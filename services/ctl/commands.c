@@ -13,6 +13,7 @@
      ARG_BIT(ARG_UNTIL) | ARG_BIT(ARG_FIND) | ARG_BIT(ARG_CONSUMER))
 #define EDITS (ARG_BIT(ARG_QUERY) | ARG_BIT(ARG_BODY) | ARG_BIT(ARG_TYPE) | ARG_BIT(ARG_HEADERS))
 #define BY ARG_BIT(ARG_BY)
+#define WORDS (ARG_BIT(ARG_BELIEVE) | ARG_BIT(ARG_BUY) | ARG_BIT(ARG_PUBLISH))
 
 /* name, arguments, what it does, options, least and most words, function */
 const struct command COMMANDS[] = {
@@ -44,8 +45,7 @@ const struct command COMMANDS[] = {
      EDITS | BY | ARG_BIT(ARG_REVISION), 1, 1, desk_edit},
     {"dlq replay", "LETTER|all",
      "try a letter again now ('all': those that the filters leave, as a bulk replay)",
-     LETTERS | ARG_BIT(ARG_BELIEVE) | ARG_BIT(ARG_DRY_RUN) | ARG_BIT(ARG_RATE) | BY | YES, 1, 1,
-     desk_replay},
+     LETTERS | WORDS | ARG_BIT(ARG_DRY_RUN) | ARG_BIT(ARG_RATE) | BY | YES, 1, 1, desk_replay},
     {"dlq replays", "ls | show|pause|resume|cancel REPLAY", "bulk replays: list, look, command",
      LIMIT | BY, 1, 2, desk_replays},
     {"dlq drop", "LETTER|all", "close a letter without effect", LETTERS | BY | YES, 1, 1,

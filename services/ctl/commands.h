@@ -19,6 +19,8 @@ command_fn consumers_list, consumers_show, consumers_remove;
 command_fn desk_list, desk_show, desk_replay, desk_drop;
 /* desk_groups.c, desk_edit.c, desk_replays.c */
 command_fn desk_groups, desk_edit, desk_replay_all, desk_replays;
+/* desk_again.c: replay one letter with --buy or --publish, and tell what came of it. */
+command_fn desk_again;
 /* provider_desk.c */
 command_fn provider_status, provider_pause, provider_resume;
 /* status.c */

@@ -400,22 +400,51 @@ static int desk_dry(struct ctl *ctl, const char *id, const char *body)
     return CTL_OK;
 }
 
+void desk_words(const struct args *args, struct ald_buf *body)
+{
+    static const struct {
+        enum arg arg;
+        const char *member;
+    } words[] = {{ARG_BELIEVE, "believe"},
+                 {ARG_BUY, "buy"},
+                 {ARG_PUBLISH, "publish"},
+                 {ARG_DRY_RUN, "dry_run"}};
+    for (size_t i = 0; i < ALD_COUNT(words); i++)
+        if (args_has(args, words[i].arg))
+            ald_buf_printf(body, ",\"%s\":true", words[i].member);
+}
+
+const char *desk_replay_verb(const struct args *args)
+{
+    if (args_has(args, ARG_BUY))
+        return "Submit anew, which is paid for, the tasks of";
+    return args_has(args, ARG_PUBLISH) ? "Publish as corrections the answers in" : "Replay";
+}
+
 int desk_replay(struct ctl *ctl, const struct args *args)
 {
     struct ald_buf body;
     bool all = strcmp(args->word[0], "all") == 0;
     bool dry = args_has(args, ARG_DRY_RUN);
+    bool buy = args_has(args, ARG_BUY);
+    bool publish = args_has(args, ARG_PUBLISH);
+    if (args_has(args, ARG_BELIEVE) + buy + publish > 1) {
+        ctl_say("Of --believe, --buy and --publish a replay takes one.");
+        return CTL_USAGE;
+    }
     /* With a limit it is no job: the letters are asked for one by one. */
     if (all && (dry || !args_has(args, ARG_LIMIT)))
         return desk_replay_all(ctl, args);
+    if (!all && !dry && (buy || publish))
+        return desk_again(ctl, args);
     ald_buf_init(&body, DESK_PATH_MAX);
     desk_body(args, &body);
-    ald_buf_printf(&body, "%s%s}", args_has(args, ARG_BELIEVE) ? ",\"believe\":true" : "",
-                   dry ? ",\"dry_run\":true" : "");
+    desk_words(args, &body);
+    ald_buf_put_byte(&body, '}');
     struct desk_deed deed = {.method = "POST",
                              .tail = "/replay",
                              .body = ald_buf_str(&body),
-                             .verb = "Replay",
+                             .verb = desk_replay_verb(args),
                              .past = "to be replayed:"};
     int code = dry ? desk_dry(ctl, args->word[0], deed.body) : desk_do(ctl, &deed);
     ald_buf_free(&body);

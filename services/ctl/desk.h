@@ -15,6 +15,12 @@ bool desk_time(const struct args *args, enum arg arg, int64_t *out);
 /* Append a text as a JSON string; "?" for what is no UTF-8. */
 void desk_string(struct ald_buf *out, struct ald_span text);
 
+/* Append what was said of the letters: --believe, --buy, --publish and --dry-run as members. */
+void desk_words(const struct args *args, struct ald_buf *body);
+
+/* What a replay does to letters, for a question. */
+const char *desk_replay_verb(const struct args *args);
+
 /* Begin the body of a command with who gives it; the caller goes on with a comma or closes it. */
 void desk_body(const struct args *args, struct ald_buf *out);
 

@@ -38,6 +38,8 @@ static void replays_head(struct ctl *ctl, struct ald_json replay)
         {"rate", "/rate"},
         {"dry run", "/dry_run"},
         {"believe", "/believe"},
+        {"buy", "/buy"},
+        {"publish", "/publish"},
         {"by", "/by"},
         {"to look at", "/total"},
         {"looked at", "/scanned"},
@@ -248,10 +250,7 @@ static bool replays_body(const struct args *args, struct ald_buf *body)
         ald_buf_printf(body, ",\"until\":%lld", (long long)until_ms);
     if (args_has(args, ARG_RATE))
         ald_buf_printf(body, ",\"rate\":%llu", (unsigned long long)args->number[ARG_RATE]);
-    if (args_has(args, ARG_BELIEVE))
-        ald_buf_put_str(body, ",\"believe\":true");
-    if (args_has(args, ARG_DRY_RUN))
-        ald_buf_put_str(body, ",\"dry_run\":true");
+    desk_words(args, body);
     ald_buf_put_byte(body, '}');
     return true;
 }
@@ -260,13 +259,15 @@ int desk_replay_all(struct ctl *ctl, const struct args *args)
 {
     struct ald_json made;
     struct ald_buf body;
+    char question[128];
     int code = CTL_USAGE;
     ald_buf_init(&body, REPLAYS_BODY_MAX);
     if (!replays_body(args, &body))
         goto out;
     code = CTL_FAILED;
-    if (!args_has(args, ARG_DRY_RUN) &&
-        !ctl_confirm(ctl, "Replay all dead letters that the filters leave?"))
+    (void)snprintf(question, sizeof question, "%s all dead letters that the filters leave?",
+                   desk_replay_verb(args));
+    if (!args_has(args, ARG_DRY_RUN) && !ctl_confirm(ctl, question))
         goto out;
     struct api_request request = {.method = "POST",
                                   .path = "/v1/dead-letters/replay",

@@ -115,13 +115,17 @@ const struct manual MANUALS[] = {
     {"dlq replay",
      "Has a letter tried again now, under today's profile; --dry-run says what\n"
      "would become of it, and does nothing. --believe says of an unauthenticated\n"
-     "letter that you know who sent it.\n"
+     "letter that you know who sent it. --buy has the task of a submit_failed,\n"
+     "submit_uncertain or expired letter made anew: another task is submitted, and\n"
+     "paid for, once a letter. --publish publishes the answer in a conflict letter\n"
+     "as a correction. Both ask before, and wait to tell what came of it.\n"
      "\n"
      "`all` takes those that the filters leave, and asks before. It is a job of the\n"
      "dlq, --rate letters a second, that goes on after Ctrl-C and after restarts:\n"
      "see 'dlq replays'.",
      "aldaba dlq replay 01J0000000000000000000000A --dry-run\n"
      "aldaba dlq replay 01J0000000000000000000000A\n"
+     "aldaba dlq replay 01J0000000000000000000000A --buy\n"
      "aldaba dlq replay all --reason unmapped_status --rate 20 --yes\n",
      NULL},
     {"dlq replays",

@@ -125,6 +125,7 @@ static const struct state_ledger {
      "written",
      "/results",
      {"callback", "late", "poll", "replay", "manual", "submit", "expired"}},
+    {"corrections", NULL, "published", "/corrections", {"published"}},
     {"letters", "/letters/made", "made", "/letters", {"open", "resolved", "dropped"}},
     {"gateway",
      "/gateway/answered",

@@ -251,7 +251,10 @@ void answers_by(char out[ALD_WORD_MAX], const char *by)
 static enum letter_verdict answers_replay(struct answers *self, const struct msg_letter_ref *ask,
                                           struct shelf_row *row)
 {
-    enum letter_verdict verdict = letter_replay(&row->letter, ask->believe, self->now_ms);
+    enum letter_word word;
+    bool one = letter_word_said(ask->believe, ask->buy, ask->publish, &word);
+    enum letter_verdict verdict =
+        one ? letter_replay(&row->letter, word, self->now_ms) : LETTER_NOT_FORGED;
     if (verdict == LETTER_YES)
         answers_by(row->by, ask->by);
     return verdict;
@@ -307,8 +310,9 @@ static zmsg_t *answers_command(struct answers *self, const struct ald_schema *sc
     answers_view(msg, &row, ald_span_of(NULL, 0), 0);
     if (verdict == LETTER_YES) {
         self->work = true;
-        ald_log(ALD_INFO, schema->kind, "letter=%s reason=%s believe=%d by=%s", row.id,
-                ald_reason_name(row.letter.reason), ask.believe, ALD_Q(ask.by));
+        ald_log(ALD_INFO, schema->kind, "letter=%s reason=%s believe=%d buy=%d publish=%d by=%s",
+                row.id, ald_reason_name(row.letter.reason), ask.believe, ask.buy, ask.publish,
+                ALD_Q(ask.by));
     }
     return answers_head(msg, ask.req, answers_verdict_word(verdict),
                         letter_why(verdict, row.letter.reason), "");

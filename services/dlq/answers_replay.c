@@ -27,7 +27,9 @@ static void replay_answer_filter(const struct msg_letters *filter, struct msg_re
 static void replay_answer_view(zmsg_t *to, const struct replay *replay, const char *note)
 {
     struct msg_replay view = {.rate = replay->rate,
-                              .believe = replay->believe,
+                              .believe = replay->word == LETTER_BELIEVE,
+                              .buy = replay->word == LETTER_BUY,
+                              .publish = replay->word == LETTER_PUBLISH,
                               .dry_run = replay->dry_run,
                               .made_at_ms = replay->made_at_ms,
                               .begun_at_ms = replay->begun_at_ms,
@@ -95,6 +97,9 @@ static const char *replay_answer_wrong(const struct msg_replay_start *ask,
     if (filter->state[0] != '\0' && letter_state_find(filter->state, &state) &&
         letter_closed(state))
         return "Closed letters are not tried again: the state is open or held, none means both.";
+    enum letter_word word;
+    if (!letter_word_said(ask->believe, ask->buy, ask->publish, &word))
+        return "Of believe, buy and publish a bulk replay takes one.";
     if (ask->rate > REPLAY_RATE_MAX)
         return "The rate is at most 1000 letters a second.";
     return NULL;
@@ -105,9 +110,9 @@ static void replay_answer_made(struct answers *self, const struct msg_replay_sta
 {
     *out = (struct replay){.state = REPLAY_QUEUED,
                            .rate = ask->rate > 0 ? ask->rate : REPLAY_RATE,
-                           .believe = ask->believe,
                            .dry_run = ask->dry_run,
                            .made_at_ms = self->now_ms};
+    (void)!letter_word_said(ask->believe, ask->buy, ask->publish, &out->word);
     struct msg_letters *filter = &out->filter;
     memcpy(filter->reason, ask->reason, sizeof filter->reason);
     memcpy(filter->provider, ask->provider, sizeof filter->provider);

@@ -9,6 +9,7 @@ static const char sql_sending_number[] = BROWSE_ROW "WHERE sending > 0 AND sendi
 static const char sql_closing_number[] = BROWSE_ROW "WHERE closing > 0 AND closing = ?1";
 static const char sql_original[] =
     "SELECT bytes, sum FROM originals WHERE letter = ?1 AND revision = ?2";
+static const char sql_attempt_at[] = "SELECT at FROM attempts WHERE letter = ?1 AND attempt = ?2";
 static const char sql_due[] =
     "SELECT letter FROM letters WHERE due > 0 AND due <= ?1 ORDER BY due LIMIT ?2";
 static const char sql_sending[] =
@@ -57,7 +58,7 @@ void browse_row(ald_stmt_t *stmt, struct shelf_row *out)
     out->letter.pinned = (uint64_t)ald_stmt_i64(stmt, 14);
     out->letter.by_person = ald_stmt_i64(stmt, 15) != 0;
     BROWSE_TEXT(out->by, 16);
-    out->letter.believe = ald_stmt_i64(stmt, 17) != 0;
+    out->letter.word = letter_word_kept(ald_stmt_i64(stmt, 17));
     out->bytes = (uint64_t)ald_stmt_i64(stmt, 18);
     out->letter.empty = out->bytes == 0;
     out->sending = (uint64_t)ald_stmt_i64(stmt, 19);
@@ -108,6 +109,21 @@ enum ald_rc browse_find_number(shelf_t *shelf, uint64_t num, struct shelf_row *o
 {
     enum ald_rc rc = browse_numbered(shelf, sql_sending_number, num, out);
     return rc == ALD_NOTFOUND ? browse_numbered(shelf, sql_closing_number, num, out) : rc;
+}
+
+enum ald_rc browse_attempt_at(shelf_t *shelf, const char *id, uint64_t attempt, int64_t *at_ms)
+{
+    ald_stmt_t *stmt;
+    enum ald_rc rc = browse_prepare(shelf, sql_attempt_at, &stmt);
+    if (rc != ALD_OK)
+        return rc;
+    ald_stmt_bind_str(stmt, 1, id);
+    ald_stmt_bind_i64(stmt, 2, (int64_t)attempt);
+    rc = ald_stmt_step(stmt);
+    if (rc == ALD_OK)
+        *at_ms = ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return rc;
 }
 
 enum ald_rc browse_original(shelf_t *shelf, const char *id, uint64_t revision, struct ald_buf *out)

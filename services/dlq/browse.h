@@ -36,6 +36,10 @@ ALD_NODISCARD enum ald_rc browse_find(shelf_t *shelf, const char *id, struct she
 /* The letter that is being sent, or whose closing is, under this number. */
 ALD_NODISCARD enum ald_rc browse_find_number(shelf_t *shelf, uint64_t num, struct shelf_row *out);
 
+/* When an attempt of a letter began, wall time. ALD_NOTFOUND. */
+ALD_NODISCARD enum ald_rc browse_attempt_at(shelf_t *shelf, const char *id, uint64_t attempt,
+                                            int64_t *at_ms);
+
 /* The original of a revision, appended to out. ALD_NOTFOUND; ALD_CORRUPT: its checksum is wrong,
  * which is no failure of the shelf. */
 ALD_NODISCARD enum ald_rc browse_original(shelf_t *shelf, const char *id, uint64_t revision,

@@ -245,9 +245,14 @@ static void desk_judge(desk_t *self, zframe_t **who_p, struct ald_span head, zms
         meters_garbage();
         return;
     }
+    enum letter_word word;
+    bool one = letter_word_said(ask.believe, ask.buy, ask.publish, &word);
     enum ald_rc rc = browse_find(self->options.shelf, ask.letter, &row);
-    if (rc != ALD_OK) {
-        zmsg_t *msg = answers_rc(ask.req, rc);
+    if (rc != ALD_OK || !one) {
+        zmsg_t *msg = rc != ALD_OK
+                          ? answers_rc(ask.req, rc)
+                          : answers_plain(ask.req, ALD_INVALID,
+                                          letter_why(LETTER_NOT_FORGED, row.letter.reason));
         desk_send(self, who_p, &msg);
         return;
     }
@@ -255,7 +260,7 @@ static void desk_judge(desk_t *self, zframe_t **who_p, struct ald_span head, zms
     *waiter = (struct desk_waiter){.desk = self, .who = *who_p, .req = ask.req};
     memcpy(waiter->letter, row.id, sizeof waiter->letter);
     *who_p = NULL;
-    if (judger_ask(self->options.judger, &row, ask.believe, desk_judged, waiter) != ALD_OK)
+    if (judger_ask(self->options.judger, &row, word, desk_judged, waiter) != ALD_OK)
         desk_judged(waiter, ALD_FULL, NULL);
 }
 

@@ -77,6 +77,8 @@ static void judger_answer(judger_t *self, zmsg_t *msg)
     frame = zmsg_next(msg);
     bool said = strcmp(head.rc, "ok") == 0 && frame &&
                 ald_wire_decode(&MSG_JUDGED, &judged, ald_frame_span(frame)) == ALD_OK;
+    if (said && judged.why[0] == '\0') /* a word of the tracker's for why nothing is done */
+        ald_text_cut(judged.why, sizeof judged.why, ald_span_str(letter_refusal(judged.reason)));
     judger_end(ask, said ? ALD_OK : ALD_AGAIN, said ? &judged : NULL);
 }
 
@@ -95,10 +97,11 @@ static int judger_read(zloop_t *loop, zsock_t *sock, void *arg)
 /* ---- questions ---- */
 
 /* What the letter's own rules say. True: the tracker need not be asked. */
-static bool judger_forbidden(const struct shelf_row *row, bool believe, struct msg_judged *out)
+static bool judger_forbidden(const struct shelf_row *row, enum letter_word word,
+                             struct msg_judged *out)
 {
     struct letter letter = row->letter;
-    enum letter_verdict verdict = letter_replay(&letter, believe, ald_clock_now().wall_ms);
+    enum letter_verdict verdict = letter_replay(&letter, word, ald_clock_now().wall_ms);
     if (verdict == LETTER_YES || verdict == LETTER_UNDER_WAY)
         return false; /* an attempt under way is no reason not to tell what the next would do */
     *out = (struct msg_judged){.task = row->task};
@@ -107,13 +110,18 @@ static bool judger_forbidden(const struct shelf_row *row, bool believe, struct m
     return true;
 }
 
-static enum ald_rc judger_send(judger_t *self, const struct shelf_row *row, bool believe)
+static enum ald_rc judger_send(judger_t *self, const struct shelf_row *row, enum letter_word word)
 {
     struct ald_buf original;
-    struct msg_judge msg = {
-        .req = self->last_req, .revision = row->letter.revision, .believe = believe};
+    struct msg_judge msg = {.req = self->last_req,
+                            .revision = row->letter.revision,
+                            .believe = word == LETTER_BELIEVE,
+                            .buy = word == LETTER_BUY,
+                            .publish = word == LETTER_PUBLISH};
     ald_buf_init(&original, JUDGER_ORIGINAL_BYTES);
     enum ald_rc rc = browse_original(self->options.shelf, row->id, row->letter.revision, &original);
+    if (rc == ALD_NOTFOUND && row->letter.empty && word == LETTER_BUY)
+        rc = ALD_OK; /* there is none, and none is needed */
     if (rc == ALD_OK && !ald_buf_ok(&original))
         rc = ALD_TOOBIG;
     memcpy(msg.letter, row->id, sizeof msg.letter);
@@ -129,19 +137,19 @@ static enum ald_rc judger_send(judger_t *self, const struct shelf_row *row, bool
     return rc;
 }
 
-enum ald_rc judger_ask(judger_t *self, const struct shelf_row *row, bool believe,
+enum ald_rc judger_ask(judger_t *self, const struct shelf_row *row, enum letter_word word,
                        judger_done_fn *done, void *context)
 {
     struct msg_judged judged;
     struct judger_ask *ask = judger_place(self, 0);
     if (!ask)
         return ALD_FULL;
-    if (judger_forbidden(row, believe, &judged)) {
+    if (judger_forbidden(row, word, &judged)) {
         done(context, ALD_OK, &judged);
         return ALD_OK;
     }
     self->last_req++;
-    enum ald_rc rc = judger_send(self, row, believe);
+    enum ald_rc rc = judger_send(self, row, word);
     if (rc != ALD_OK) {
         done(context, rc, NULL);
         return ALD_OK;

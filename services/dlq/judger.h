@@ -32,7 +32,7 @@ void judger_destroy(judger_t **self_p);
 
 /* Ask about the message as it is now. ALD_OK: done is called once, perhaps before this returns.
  * ALD_FULL: too many questions are under way; done is not called. */
-ALD_NODISCARD enum ald_rc judger_ask(judger_t *self, const struct shelf_row *row, bool believe,
-                                     judger_done_fn *done, void *context);
+ALD_NODISCARD enum ald_rc judger_ask(judger_t *self, const struct shelf_row *row,
+                                     enum letter_word word, judger_done_fn *done, void *context);
 
 #endif

@@ -2,22 +2,33 @@
 
 #include <string.h>
 
-#define REFUSED_BUYS                                                                               \
-    "Trying this again would submit a new task, which is paid for: submit it anew and drop the "   \
-    "letter."
+#define NEEDS_BUY                                                                                  \
+    "Trying this again submits a new task, which is paid for: replay it with --buy (in the API: "  \
+    "\"buy\": true)."
 
 static const struct letter_rule letter_rules[ALD_REASON_COUNT] = {
     [ALD_REASON_NONE] = {.refused = "The letter's reason is not known."},
     [ALD_REASON_MALFORMED] = {.replay = true, .edit = true},
-    [ALD_REASON_UNAUTHENTICATED] = {.replay = true, .believe = true, .edit = true},
+    [ALD_REASON_UNAUTHENTICATED] =
+        {.replay = true,
+         .edit = true,
+         .word = LETTER_BELIEVE,
+         .needs = "Nothing proves who sent this message: replay it with --believe (in the API: "
+                  "\"believe\": true) only if you know that it is genuine."},
     [ALD_REASON_UNKNOWN_TASK] = {.scheduled = true, .replay = true, .edit = true},
     [ALD_REASON_UNMAPPED_STATUS] = {.scheduled = true, .replay = true, .edit = true},
-    [ALD_REASON_CONFLICT] = {.refused = "The task keeps its first result, so this answer would "
-                                        "conflict again: read it, then drop the letter."},
-    [ALD_REASON_SUBMIT_FAILED] = {.refused = REFUSED_BUYS},
-    [ALD_REASON_SUBMIT_UNCERTAIN] = {.refused = REFUSED_BUYS},
-    [ALD_REASON_EXPIRED] = {.refused = "The task ended without an answer, so there is no message "
-                                       "to judge: submit the task anew and drop the letter."},
+    [ALD_REASON_CONFLICT] = {.replay = true,
+                             .word = LETTER_PUBLISH,
+                             .needs = "The task has another result, so this answer would conflict "
+                                      "again: read it, then drop the letter, or publish it as a "
+                                      "correction with --publish (in the API: \"publish\": true)."},
+    [ALD_REASON_SUBMIT_FAILED] = {.replay = true, .word = LETTER_BUY, .needs = NEEDS_BUY},
+    [ALD_REASON_SUBMIT_UNCERTAIN] = {.replay = true,
+                                     .word = LETTER_BUY,
+                                     .needs = "The provider may have taken the task, and may still "
+                                              "answer it; the letter closes itself then. " NEEDS_BUY
+                                              " Both may be paid for."},
+    [ALD_REASON_EXPIRED] = {.replay = true, .word = LETTER_BUY, .needs = NEEDS_BUY},
     [ALD_REASON_CONSUMER_REJECTED] = {.scheduled = true, .replay = true},
 };
 
@@ -112,11 +123,13 @@ bool letter_answer(struct letter *self, const struct letter_plan *plan,
 {
     self->pinned = 0;
     self->by_person = false;
-    self->believe = false;
+    self->word = LETTER_PLAIN;
     switch (disposition) {
     case ALD_DISP_APPLIED:
     case ALD_DISP_DUPLICATE:
     case ALD_DISP_PROGRESS:
+    case ALD_DISP_REPLACED:
+    case ALD_DISP_CORRECTED:
         letter_close(self, LETTER_RESOLVED, now_ms);
         return true;
     case ALD_DISP_DROPPED:
@@ -134,22 +147,35 @@ bool letter_answer(struct letter *self, const struct letter_plan *plan,
     return false;
 }
 
-enum letter_verdict letter_replay(struct letter *self, bool believe, int64_t now_ms)
+bool letter_word_said(bool believe, bool buy, bool publish, enum letter_word *out)
+{
+    *out = believe ? LETTER_BELIEVE : buy ? LETTER_BUY : publish ? LETTER_PUBLISH : LETTER_PLAIN;
+    return believe + buy + publish <= 1;
+}
+
+enum letter_word letter_word_kept(int64_t number)
+{
+    bool known = number >= LETTER_PLAIN && number <= LETTER_PUBLISH;
+    return known ? (enum letter_word)number : LETTER_PLAIN;
+}
+
+enum letter_verdict letter_replay(struct letter *self, enum letter_word word, int64_t now_ms)
 {
     const struct letter_rule *rule = letter_rule_of(self->reason);
     if (letter_closed(self->state))
         return LETTER_CLOSED;
     if (!rule->replay)
         return LETTER_NOT_ALLOWED;
-    if (believe != rule->believe)
-        return rule->believe ? LETTER_UNVOUCHED : LETTER_NOT_FORGED;
-    if (self->empty)
+    if (word != rule->word)
+        return rule->word != LETTER_PLAIN && word == LETTER_PLAIN ? LETTER_UNVOUCHED
+                                                                  : LETTER_NOT_FORGED;
+    if (self->empty && word != LETTER_BUY)
         return LETTER_EMPTY;
     if (self->pinned != 0)
         return LETTER_UNDER_WAY;
     self->due_at_ms = now_ms;
     self->by_person = true;
-    self->believe = believe;
+    self->word = word;
     return LETTER_YES;
 }
 
@@ -205,13 +231,15 @@ const char *letter_why(enum letter_verdict verdict, enum ald_reason reason)
     case LETTER_UNDER_WAY:
         return "An attempt is under way: wait for its answer, then ask again.";
     case LETTER_NOT_ALLOWED:
-        return letter_rule_of(reason)->refused;
+        return letter_rule_of(reason)->refused ? letter_rule_of(reason)->refused
+                                               : "A letter with this reason is not replayed.";
     case LETTER_UNVOUCHED:
-        return "Nothing proves who sent this message: replay it with --believe (in the API: "
-               "\"believe\": true) only if you know that it is genuine.";
+        return letter_rule_of(reason)->needs ? letter_rule_of(reason)->needs
+                                             : letter_why(LETTER_NOT_FORGED, reason);
     case LETTER_NOT_FORGED:
-        return "Only an unauthenticated letter is replayed with --believe (in the API: "
-               "\"believe\": true).";
+        return "This reason does not take that word: --believe is for unauthenticated letters, "
+               "--buy for submit_failed, submit_uncertain and expired ones, --publish for "
+               "conflicts.";
     case LETTER_EMPTY:
         return "The letter holds no message to judge.";
     case LETTER_NO_EDIT:
@@ -227,6 +255,31 @@ const char *letter_why(enum letter_verdict verdict, enum ald_reason reason)
     }
     ALD_ASSERT(false);
     return "";
+}
+
+const char *letter_refusal(const char *word)
+{
+    static const char *const sentences[][2] = {
+        {"unsubmitted", "Nothing was bought: aldaba did not submit this task, or it is purged, so "
+                        "there is nothing to submit."},
+        {"forgotten", "Nothing was bought: what was submitted is not kept any more."},
+        {"older",
+         "Nothing was bought: the tracker's store was put back since this was asked, and it "
+         "may have been bought before. Look at the provider, then ask again."},
+        {"answered", "Nothing was bought: an answer of this task lies in a letter with the reason "
+                     "conflict. Publish that, or drop it first."},
+        {"unfit",
+         "Nothing was bought: today's profile makes no request of what was submitted, or is "
+         "not in the settings; the tracker's log says more."},
+        {"full", "Nothing was bought: tracker.max_open tasks are open. Ask again later."},
+        {"open", "Nothing was published: the task has not ended."},
+        {"purged", "Nothing was published: the task is not kept any more."},
+        {"unreadable", "Nothing was published: today's profile reads no answer in this message."},
+    };
+    for (size_t i = 0; i < ALD_COUNT(sentences); i++)
+        if (strcmp(word, sentences[i][0]) == 0)
+            return sentences[i][1];
+    return word;
 }
 
 int64_t letter_plan_longest_ms(const struct letter_plan *plan)

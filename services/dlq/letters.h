@@ -19,13 +19,22 @@
 
 enum letter_state { LETTER_OPEN, LETTER_HELD, LETTER_RESOLVED, LETTER_DROPPED, LETTER_STATES };
 
+/* What a person says with a replay, one of: on disk as numbers. */
+enum letter_word {
+    LETTER_PLAIN,
+    LETTER_BELIEVE, /* vouches for who sent it */
+    LETTER_BUY,     /* its task is to be made anew, which is paid for */
+    LETTER_PUBLISH  /* what it holds takes the place of what was published */
+};
+
 /* What the reason of a letter allows. */
 struct letter_rule {
-    bool scheduled;      /* re-injected without being asked */
-    bool replay;         /* a person may have it judged again */
-    bool believe;        /* only by vouching for it */
-    bool edit;           /* a person may put another message in its place */
-    const char *refused; /* one sentence, when replay is false */
+    bool scheduled;        /* re-injected without being asked */
+    bool replay;           /* a person may have it judged again */
+    bool edit;             /* a person may put another message in its place */
+    enum letter_word word; /* that a replay needs */
+    const char *refused;   /* one sentence, when replay is false */
+    const char *needs;     /* one sentence, when the word is missing */
 };
 
 /* When letters are tried again; the settings dlq.* */
@@ -38,14 +47,14 @@ struct letter_plan {
 struct letter {
     enum ald_reason reason;
     enum letter_state state;
-    uint64_t attempts; /* begun so far, by schedule or person; never reset */
-    uint64_t revision; /* of the original that the next attempt judges */
-    uint64_t pinned;   /* revision of the attempt under way, 0 = none is */
-    int64_t due_at_ms; /* the next attempt; 0 = none planned */
-    bool by_person;    /* the planned or running attempt was asked for */
-    bool believe;      /* and vouched for */
-    bool empty;        /* there is no original to judge */
-    bool closing;      /* the tracker has still to be told that it was dropped */
+    uint64_t attempts;     /* begun so far, by schedule or person; never reset */
+    uint64_t revision;     /* of the original that the next attempt judges */
+    uint64_t pinned;       /* revision of the attempt under way, 0 = none is */
+    int64_t due_at_ms;     /* the next attempt; 0 = none planned */
+    bool by_person;        /* the planned or running attempt was asked for */
+    enum letter_word word; /* and with this */
+    bool empty;            /* there is no original to judge */
+    bool closing;          /* the tracker has still to be told that it was dropped */
     int64_t closed_at_ms;
 };
 
@@ -55,8 +64,8 @@ enum letter_verdict {
     LETTER_CLOSED,      /* resolved or dropped: nothing changes any more */
     LETTER_UNDER_WAY,   /* an attempt is not answered yet */
     LETTER_NOT_ALLOWED, /* by the reason's rule, see letter_rule.refused */
-    LETTER_UNVOUCHED,   /* needs believe */
-    LETTER_NOT_FORGED,  /* believe was said of a reason that does not take it */
+    LETTER_UNVOUCHED,   /* needs a word, see letter_rule.needs */
+    LETTER_NOT_FORGED,  /* a word was said of a reason that does not take it */
     LETTER_EMPTY,       /* has no original */
     LETTER_NO_EDIT,     /* its message is not one that can be edited */
     LETTER_STALE,       /* another revision came in between */
@@ -80,14 +89,21 @@ void letter_open(struct letter *self, const struct letter_plan *plan, int64_t no
  * false: the letter is closed, an attempt is under way, or none is due yet; nothing changed. */
 ALD_NODISCARD bool letter_begin(struct letter *self, int64_t now_ms);
 
-/* The attempt under way was answered. applied, duplicate and progress resolve the letter; dropped
- * says that the tracker has closed it before; all else plans the next attempt or, after the last,
- * holds the letter. true: the letter is closed now. */
+/* The attempt under way was answered. applied, duplicate, progress, replaced and corrected resolve
+ * the letter; dropped says that the tracker has closed it before; all else plans the next attempt
+ * or, after the last, holds the letter. true: the letter is closed now. */
 bool letter_answer(struct letter *self, const struct letter_plan *plan,
                    enum ald_disposition disposition, int64_t now_ms, uint64_t random);
 
 /* A person wants the letter judged again, however often: plans an attempt for now. */
-ALD_NODISCARD enum letter_verdict letter_replay(struct letter *self, bool believe, int64_t now_ms);
+ALD_NODISCARD enum letter_verdict letter_replay(struct letter *self, enum letter_word word,
+                                                int64_t now_ms);
+
+/* Of what was said. False: more than one word. */
+ALD_NODISCARD bool letter_word_said(bool believe, bool buy, bool publish, enum letter_word *out);
+
+/* From its number on disk; one that is none says nothing. */
+enum letter_word letter_word_kept(int64_t number);
 
 /* A person puts another message in the place of revision `seen`. The next attempt judges the new
  * one; an attempt under way keeps the one that it pinned, and nothing is tried by this alone. */
@@ -101,6 +117,10 @@ ALD_NODISCARD enum letter_verdict letter_drop(struct letter *self, int64_t now_m
 
 /* The tracker has closed it, and says so. false: it was closed before; nothing changed. */
 bool letter_told(struct letter *self, bool dropped, int64_t now_ms);
+
+/* One sentence for a person on why nothing was bought or published, by the tracker's word for it;
+ * the word itself if there is none. */
+const char *letter_refusal(const char *word);
 
 /* One sentence for a person on why a decision was not YES. */
 const char *letter_why(enum letter_verdict verdict, enum ald_reason reason);

@@ -67,7 +67,7 @@ static enum ald_rc reinject_answered(reinject_t *self, struct shelf_row *row,
     struct shelf_attempt end = {.attempt = row->letter.attempts,
                                 .revision = revision,
                                 .outcome = ack->disposition,
-                                .detail = ack->reason};
+                                .detail = letter_refusal(ack->reason)};
     enum ald_rc rc = shelf_attempt_end(self->shelf, row->id, &end);
     return rc == ALD_OK ? shelf_update(self->shelf, row) : rc;
 }
@@ -194,17 +194,32 @@ static void reinject_post(reinject_t *self, uint64_t num, const struct ald_schem
     ald_buf_free(&bytes);
 }
 
+/* When the attempt began, if the tracker has to know. */
+static int64_t reinject_asked(const reinject_t *self, const struct shelf_row *row)
+{
+    int64_t at_ms = 0;
+    if (row->letter.word == LETTER_BUY &&
+        browse_attempt_at(self->shelf, row->id, row->letter.attempts, &at_ms) != ALD_OK)
+        at_ms = 0;
+    return at_ms;
+}
+
 static void reinject_post_attempt(reinject_t *self, const struct shelf_row *row)
 {
     struct ald_buf original;
     ald_buf_init(&original, REINJECT_ITEM_BYTES);
     enum ald_rc rc = browse_original(self->shelf, row->id, row->letter.pinned, &original);
+    if (rc == ALD_NOTFOUND && row->letter.empty && row->letter.word == LETTER_BUY)
+        rc = ALD_OK; /* there is none, and none is needed */
     if (rc == ALD_OK && ald_buf_ok(&original)) {
         struct msg_reinject msg = {.num = row->sending,
                                    .attempt = row->letter.attempts,
                                    .revision = row->letter.pinned,
                                    .by_person = row->letter.by_person,
-                                   .believe = row->letter.believe,
+                                   .believe = row->letter.word == LETTER_BELIEVE,
+                                   .buy = row->letter.word == LETTER_BUY,
+                                   .publish = row->letter.word == LETTER_PUBLISH,
+                                   .asked_at_ms = reinject_asked(self, row),
                                    .original = ald_buf_span(&original)};
         memcpy(msg.letter, row->id, sizeof msg.letter);
         ald_text_cut(msg.reason, sizeof msg.reason,

@@ -48,7 +48,7 @@ const char *replay_take(struct replay *self, struct letter *letter, int64_t now_
     const char *why = "asked"; /* by a person, or by another bulk replay */
     self->seen++;
     if (!letter_asked(letter))
-        why = letter_verdict_name(letter_replay(letter, self->believe, now_ms));
+        why = letter_verdict_name(letter_replay(letter, self->word, now_ms));
     if (why[0] == '\0')
         self->replayed++;
     else

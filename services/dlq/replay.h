@@ -31,7 +31,7 @@ struct replay {
     enum replay_state state;
     struct msg_letters filter; /* its req, limit and cursor mean nothing */
     uint64_t rate;             /* letters a second */
-    bool believe;
+    enum letter_word word;     /* that is said with each */
     bool dry_run;
     char by[ALD_WORD_MAX];
     int64_t made_at_ms;

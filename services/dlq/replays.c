@@ -62,7 +62,7 @@ enum ald_rc replays_add(shelf_t *shelf, const struct replay *replay)
     ald_stmt_bind_str(stmt, 9, filter->q);
     ald_stmt_bind_str(stmt, 10, filter->consumer);
     ald_stmt_bind_i64(stmt, 11, (int64_t)replay->rate);
-    ald_stmt_bind_i64(stmt, 12, replay->believe);
+    ald_stmt_bind_i64(stmt, 12, replay->word);
     ald_stmt_bind_i64(stmt, 13, replay->dry_run);
     ald_stmt_bind_str(stmt, 14, replay->by);
     ald_stmt_bind_i64(stmt, 15, replay->made_at_ms);
@@ -118,7 +118,7 @@ static void replays_row(ald_stmt_t *stmt, struct replay *out)
         out->state = REPLAY_PAUSED;
     replays_row_filter(stmt, &out->filter);
     out->rate = (uint64_t)ald_stmt_i64(stmt, 10);
-    out->believe = ald_stmt_i64(stmt, 11) != 0;
+    out->word = letter_word_kept(ald_stmt_i64(stmt, 11));
     out->dry_run = ald_stmt_i64(stmt, 12) != 0;
     REPLAYS_TEXT(out->by, 13);
     out->made_at_ms = ald_stmt_i64(stmt, 14);

@@ -166,7 +166,7 @@ enum ald_rc shelf_update(shelf_t *self, const struct shelf_row *row)
     ald_stmt_bind_i64(stmt, 8, (int64_t)letter->pinned);
     ald_stmt_bind_i64(stmt, 9, letter->by_person);
     ald_stmt_bind_str(stmt, 10, row->by);
-    ald_stmt_bind_i64(stmt, 11, letter->believe);
+    ald_stmt_bind_i64(stmt, 11, letter->word);
     ald_stmt_bind_i64(stmt, 12, (int64_t)row->sending);
     ald_stmt_bind_i64(stmt, 13, (int64_t)row->closing);
     ald_stmt_bind_i64(stmt, 14, (int64_t)letter->revision);

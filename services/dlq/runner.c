@@ -197,7 +197,7 @@ static void runner_dry_ask(runner_t *self, const struct shelf_row *row, int64_t 
     }
     batch->after.answered++;
     batch->waiting++;
-    if (judger_ask(self->options.judger, row, batch->after.believe, runner_judged, slot) != ALD_OK)
+    if (judger_ask(self->options.judger, row, batch->after.word, runner_judged, slot) != ALD_OK)
         runner_judged(slot, ALD_FULL, NULL);
 }
 

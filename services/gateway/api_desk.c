@@ -166,6 +166,8 @@ static bool desk_replay_read(struct api_call *call, struct msg_replay_start *ask
         {"consumer", JSON_IN_TEXT, ask->consumer, sizeof ask->consumer},
         {"rate", JSON_IN_NUMBER, &ask->rate, 0},
         {"believe", JSON_IN_BOOL, &ask->believe, 0},
+        {"buy", JSON_IN_BOOL, &ask->buy, 0},
+        {"publish", JSON_IN_BOOL, &ask->publish, 0},
         {"dry_run", JSON_IN_BOOL, &ask->dry_run, 0},
         {"by", JSON_IN_TEXT, ask->by, sizeof ask->by},
     };

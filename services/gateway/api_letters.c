@@ -363,8 +363,8 @@ void api_letter_replay(struct api_call *call)
     struct msg_letter_ref ask = {.by = "api"};
     bool dry_run = false;
     const struct json_in_field fields[] = {
-        {"believe", JSON_IN_BOOL, &ask.believe, 0},
-        {"by", JSON_IN_TEXT, ask.by, sizeof ask.by},
+        {"believe", JSON_IN_BOOL, &ask.believe, 0}, {"buy", JSON_IN_BOOL, &ask.buy, 0},
+        {"publish", JSON_IN_BOOL, &ask.publish, 0}, {"by", JSON_IN_TEXT, ask.by, sizeof ask.by},
         {"dry_run", JSON_IN_BOOL, &dry_run, 0},
     };
     if (letters_body(call, fields, ALD_COUNT(fields)))
@@ -376,6 +376,8 @@ void api_letter_drop(struct api_call *call)
     struct msg_letter_ref ask = {.by = "api"};
     const struct json_in_field fields[] = {
         {"believe", JSON_IN_BOOL, &ask.believe, 0},
+        {"buy", JSON_IN_BOOL, &ask.buy, 0},
+        {"publish", JSON_IN_BOOL, &ask.publish, 0},
         {"by", JSON_IN_TEXT, ask.by, sizeof ask.by},
     };
     if (letters_body(call, fields, ALD_COUNT(fields)))

@@ -96,7 +96,8 @@ static void audit_tasks(struct audit *self)
     audit_equal(self, "callbacks applied, and results of callbacks",
                 audit_value(self, "arrivals", "applied"),
                 audit_sum(self, "results", callbacks, ALD_COUNT(callbacks)) -
-                    audit_sum(self, "tasks", ours, ALD_COUNT(ours)));
+                    audit_sum(self, "tasks", ours, ALD_COUNT(ours)) +
+                    audit_value(self, "corrections", "applied"));
 }
 
 static void audit_letters(struct audit *self)

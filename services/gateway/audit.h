@@ -3,7 +3,8 @@
  *
  *   arrivals  received = applied + progress + duplicate + parked + dead + dropped
  *   tasks     created = open + done + failed + lost + expired + cancelled
- *   results   their sum over sources = the five ends; callback + late + replay = applied
+ *   results   their sum over sources = the five ends; callback + late + replay, and corrections
+ *             that arrivals brought = applied
  *   letters   made = open + resolved + dropped; the open ones = outbox and dlq, as sets
  *   gateway   acknowledged + spooled = answered + unanswered
  */

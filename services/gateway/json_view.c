@@ -51,6 +51,12 @@ void view_task(struct json_out *out, const struct msg_task_view *task, const cha
         json_out_int(out, "attempts", (int64_t)task->attempts);
     if (task->resubmits > 0)
         json_out_int(out, "resubmits", (int64_t)task->resubmits);
+    if (task->replaces != 0)
+        json_out_id(out, "replaces", task->replaces);
+    if (task->replaced_by != 0)
+        json_out_id(out, "replaced_by", task->replaced_by);
+    if (task->corrects[0] != '\0')
+        json_out_text(out, "corrects", task->corrects);
     json_out_text(out, "position", task->position);
     view_callback_url(out, task, base);
 }

@@ -54,6 +54,8 @@ void view_replay(struct json_out *out, const struct msg_replay *replay)
     view_replay_filter(out, replay);
     json_out_int(out, "rate", (int64_t)replay->rate);
     json_out_bool(out, "believe", replay->believe);
+    json_out_bool(out, "buy", replay->buy);
+    json_out_bool(out, "publish", replay->publish);
     json_out_bool(out, "dry_run", replay->dry_run);
     json_out_text(out, "by", replay->by);
     json_out_time(out, "made_ms", replay->made_at_ms);

@@ -8,11 +8,10 @@
 #include "services/tracker/acts_inside.h"
 #include "services/tracker/acts_resubmit.h"
 #include "services/tracker/acts_submit.h"
-#include "services/tracker/consumers.h"
+#include "services/tracker/correction.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/pending_again.h"
-#include "services/tracker/pushes.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_resubmits.h"
 #include "services/tracker/vault_submits.h"
@@ -100,8 +99,7 @@ static void act_judge(struct tracker *self, struct act *act)
     ald_profile_judge(act->profile, ALD_STAGE_CALLBACK, &facts, &self->scratch, &act->verdict);
 }
 
-/* Gather the facts and decide; nothing is written. */
-static void act_decide(struct tracker *self, struct act *act, enum ald_proof proof, bool replay)
+void act_decide(struct tracker *self, struct act *act, enum ald_proof proof, bool replay)
 {
     act_judge(self, act);
     act_find(self, act);
@@ -170,10 +168,50 @@ static void act_failed(struct tracker *self, const struct act *act)
         resubmit_heard(self, task, code);
 }
 
-/* Do what an applied or heeded message asks for. arrival: its number. */
-static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bool replay)
+void act_ending(const struct act *act, int64_t arrival, bool replay, struct ending *out)
+{
+    bool done = act->decision.state == ALD_STATE_DONE;
+    *out = (struct ending){.state = act->decision.state,
+                           .source = act->manual                          ? ALD_SOURCE_MANUAL
+                                     : replay                             ? ALD_SOURCE_REPLAY
+                                     : !act->open || act->open->polls > 0 ? ALD_SOURCE_LATE
+                                                                          : ALD_SOURCE_CALLBACK,
+                           .code = act->verdict.code,
+                           .result = done ? act->verdict.result : ald_span_of(NULL, 0),
+                           .result_json = act->verdict.result_json,
+                           .received_ms = act->message->received_at_ms,
+                           .arrival = arrival,
+                           .trace = act->message->trace,
+                           .digest = act->digest};
+}
+
+/* Nobody knew the provider's id of its task when that was given up. */
+static void act_fill_ended(struct tracker *self, struct act *act)
+{
+    const char *id = act->verdict.id;
+    const char *provider = act->message->provider;
+    bool wants = act->end.provider_id[0] == '\0' && act->facts.proof >= ALD_PROOF_TOKEN;
+    if (!wants || id[0] == '\0' || act->facts.id_away ||
+        pending_find_ref(self->pending, provider, id) ||
+        vault_ref_find(&self->vault, provider, id) != 0)
+        return;
+    vault_task_attach(&self->vault, act->task, provider, id);
+    ald_text_cut(act->end.provider_id, sizeof act->end.provider_id, ald_span_str(id));
+}
+
+void act_correct(struct tracker *self, struct act *act, int64_t arrival, bool replay)
+{
+    struct ending ending;
+    act_ending(act, arrival, replay, &ending);
+    act_fill_ended(self, act);
+    correction_publish(self, act->task, act->message->provider, &act->end, &ending);
+}
+
+void act_apply(struct tracker *self, struct act *act, int64_t arrival, bool replay)
 {
     const struct tracker_now now = tracker_now(self);
+    if (act->decision.corrects)
+        act_correct(self, act, arrival, replay);
     if (!act->open)
         return;
     if (act->decision.fill_id && act->open->submit &&
@@ -191,21 +229,8 @@ static void act_apply(struct tracker *self, struct act *act, int64_t arrival, bo
         act_failed(self, act);
         return;
     }
-    struct ending ending = {
-        .state = act->decision.state,
-        .source = act->manual            ? ALD_SOURCE_MANUAL
-                  : replay               ? ALD_SOURCE_REPLAY
-                  : act->open->polls > 0 ? ALD_SOURCE_LATE
-                                         : ALD_SOURCE_CALLBACK,
-        .code = act->verdict.code,
-        .result =
-            act->decision.state == ALD_STATE_DONE ? act->verdict.result : ald_span_of(NULL, 0),
-        .result_json = act->verdict.result_json,
-        .received_ms = act->message->received_at_ms,
-        .arrival = arrival,
-        .trace = act->message->trace,
-        .digest = act->digest,
-    };
+    struct ending ending;
+    act_ending(act, arrival, replay, &ending);
     ending_apply(self, &act->open, &ending);
 }
 
@@ -273,8 +298,7 @@ static bool act_keeps(struct tracker *self, const struct act *act)
     return act->facts.task != ARRIVAL_TASK_PURGED;
 }
 
-static void act_answer(struct msg_ack *ack, enum ald_disposition disposition,
-                       enum ald_reason reason)
+void act_answer(struct msg_ack *ack, enum ald_disposition disposition, enum ald_reason reason)
 {
     ald_text_cut(ack->disposition, sizeof ack->disposition,
                  ald_span_str(ald_disposition_name(disposition)));
@@ -327,113 +351,6 @@ void act_callback(struct tracker *self, struct sender *sender, const struct msg_
     if (act.decision.fill_id)
         act_unpark(self, act.task);
     act_answer(ack, act.decision.disposition, act.decision.reason);
-}
-
-bool act_closes(enum ald_disposition disposition)
-{
-    return disposition == ALD_DISP_APPLIED || disposition == ALD_DISP_DUPLICATE ||
-           disposition == ALD_DISP_PROGRESS;
-}
-
-bool act_again(struct tracker *self, struct act *act, struct msg_callback *message,
-               const struct msg_reinject *reinject, const struct vault_letter *letter)
-{
-    if (ald_wire_decode(&MSG_CALLBACK, message, reinject->original) != ALD_OK)
-        return false;
-    bool vouched =
-        reinject->believe && reinject->by_person && letter->reason == ALD_REASON_UNAUTHENTICATED;
-    if (vouched && strcmp(message->fault, ald_reason_name(letter->reason)) == 0)
-        message->fault[0] = '\0';
-    *act = (struct act){.message = message,
-                        .bytes = reinject->original,
-                        .reinjected = true,
-                        .manual = vouched || reinject->revision > 1};
-    act_decide(self, act, vouched ? ALD_PROOF_AUTH : letter->proof, true);
-    return true;
-}
-
-/* A pingback of a caller's own that nobody took: it is sent, not judged. */
-static void act_reinject_push(struct tracker *self, const struct msg_reinject *reinject,
-                              const struct vault_letter *letter, struct msg_ack *ack)
-{
-    enum ald_disposition said = pushes_again(self, letter->task, reinject->original);
-    if (said != ALD_DISP_STILL)
-        ending_close(self, reinject->letter, said == ALD_DISP_DROPPED, said);
-    act_answer(ack, said, said == ALD_DISP_STILL ? letter->reason : ALD_REASON_NONE);
-}
-
-/* An event that a consumer did not take: it is handed out to that consumer, not judged. */
-static void act_reinject_event(struct tracker *self, const struct msg_reinject *reinject,
-                               const struct vault_letter *letter, struct msg_ack *ack)
-{
-    enum ald_disposition said =
-        consumers_again(self->consumers, reinject->letter, letter->digest, reinject->original);
-    if (said != ALD_DISP_STILL)
-        ending_close(self, reinject->letter, said == ALD_DISP_DROPPED, said);
-    act_answer(ack, said, said == ALD_DISP_STILL ? letter->reason : ALD_REASON_NONE);
-}
-
-void act_reinject(struct tracker *self, const struct msg_reinject *reinject, struct msg_ack *ack)
-{
-    struct vault_letter letter;
-    struct msg_callback message;
-    struct act act;
-    ack->num = reinject->num;
-    if (!vault_letter_find(&self->vault, reinject->letter, &letter)) {
-        /* A store from before the letter: what it says may be news to us. */
-        act_answer(ack, ALD_DISP_STILL, ALD_REASON_UNKNOWN_TASK);
-        return;
-    }
-    if (letter.state != VAULT_LETTER_OPEN) {
-        act_answer(ack, letter.outcome, ALD_REASON_NONE);
-        return;
-    }
-    if (letter.reason == ALD_REASON_CONSUMER_REJECTED && letter.digest[0] != '\0') {
-        act_reinject_event(self, reinject, &letter, ack);
-        return;
-    }
-    if (letter.reason == ALD_REASON_CONSUMER_REJECTED) {
-        act_reinject_push(self, reinject, &letter, ack);
-        return;
-    }
-    if (!act_again(self, &act, &message, reinject, &letter)) {
-        act_answer(ack, ALD_DISP_STILL, letter.reason);
-        return;
-    }
-    enum ald_disposition outcome = act.decision.disposition;
-    if (!act_closes(outcome)) {
-        act_answer(ack, ALD_DISP_STILL,
-                   act.decision.reason != ALD_REASON_NONE ? act.decision.reason : letter.reason);
-        return;
-    }
-    if (letter.arrival != 0)
-        vault_arrival_move(&self->vault, letter.arrival, ALD_DISP_DEAD, outcome, act.task, "");
-    if (act.task != 0)
-        vault_note(&self->vault, act.task, tracker_now(self).wall_ms,
-                   act.manual && reinject->believe ? "believed" : "replayed", reinject->letter);
-    act_apply(self, &act, letter.arrival, true);
-    ending_close(self, reinject->letter, false, outcome);
-    if (act.decision.fill_id)
-        act_unpark(self, act.task);
-    act_answer(ack, outcome, ALD_REASON_NONE);
-}
-
-void act_closing(struct tracker *self, const struct msg_closing *closing, struct msg_ack *ack)
-{
-    struct vault_letter letter;
-    ack->num = closing->num;
-    if (vault_letter_find(&self->vault, closing->letter, &letter) &&
-        letter.state == VAULT_LETTER_OPEN) {
-        if (letter.arrival != 0)
-            vault_arrival_move(&self->vault, letter.arrival, ALD_DISP_DEAD, ALD_DISP_DROPPED, 0,
-                               "");
-        if (letter.reason == ALD_REASON_CONSUMER_REJECTED && letter.digest[0] != '\0')
-            consumers_dropped(self->consumers, closing->letter);
-        else if (letter.reason == ALD_REASON_CONSUMER_REJECTED)
-            pushes_drop(self, letter.task);
-        ending_close(self, closing->letter, true, ALD_DISP_DROPPED);
-    }
-    act_answer(ack, ALD_DISP_APPLIED, ALD_REASON_NONE);
 }
 
 /* One parked arrival whose task is open, or has just ended by an older one. */

@@ -1,10 +1,12 @@
-/* acts_inside.h - one message on its way to a decision: for acts.c, which does what is decided, and
- * acts_judge.c, which only tells it.
+/* acts_inside.h - one message on its way to a decision: for acts.c and acts_replay.c, which do what
+ * is decided, and acts_judge.c, which only tells it. One thread.
  */
 #ifndef ALD_TRACKER_ACTS_INSIDE_H
 #define ALD_TRACKER_ACTS_INSIDE_H
 
+#include "services/tracker/acts.h"
 #include "services/tracker/arrival.h"
+#include "services/tracker/ending.h"
 #include "services/tracker/tracker.h"
 #include "services/tracker/vault_letters.h"
 
@@ -24,6 +26,20 @@ struct act {
     struct arrival_decision decision;
 };
 
+/* Gather the facts and decide; nothing is written. */
+void act_decide(struct tracker *self, struct act *act, enum ald_proof proof, bool replay);
+
+/* Do what an applied or heeded message asks for. arrival: its number. */
+void act_apply(struct tracker *self, struct act *act, int64_t arrival, bool replay);
+
+/* What it says, as an end or a correction. Borrows from the act. */
+void act_ending(const struct act *act, int64_t arrival, bool replay, struct ending *out);
+
+/* Publish what it says in the place of the result that its task, which has ended, has. */
+void act_correct(struct tracker *self, struct act *act, int64_t arrival, bool replay);
+
+void act_answer(struct msg_ack *ack, enum ald_disposition disposition, enum ald_reason reason);
+
 /* Decide on a letter's message as of now; nothing is written. The door's proof is what its letter
  * recorded, whatever an edited message claims; only a person who may can put his word in its place.
  * False: the message can't be read. */
@@ -32,5 +48,9 @@ bool act_again(struct tracker *self, struct act *act, struct msg_callback *messa
 
 /* Does this answer to a re-injection close the letter? */
 bool act_closes(enum ald_disposition disposition);
+
+/* May what a letter of the reason conflict says be published? "": yes, and act->decision has the
+ * state; *same: it is what the task has already. Else a word for why not. Nothing is written. */
+const char *act_publishable(struct act *act, bool *same);
 
 #endif

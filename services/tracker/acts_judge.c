@@ -4,6 +4,7 @@
 
 #include "common/base/text.h"
 #include "common/net/sock.h"
+#include "services/tracker/acts_again.h"
 #include "services/tracker/acts_inside.h"
 #include "services/tracker/pending_submit.h"
 
@@ -41,7 +42,7 @@ static void judge_task(const struct act *act, struct msg_judged *out)
     else
         return; /* none is known, or its rows are purged */
     ald_text_cut(out->task_state, sizeof out->task_state, ald_span_str(ald_state_name(now)));
-    if (act->open && act->decision.ends)
+    if ((act->open && act->decision.ends) || act->decision.corrects)
         ald_text_cut(out->state, sizeof out->state,
                      ald_span_str(ald_state_name(act->decision.state)));
 }
@@ -50,6 +51,8 @@ static const char *judge_why(const struct arrival_decision *decision)
 {
     if (decision->disposition == ALD_DISP_DUPLICATE)
         return "The task had ended, with this answer or one that it does not matter beside.";
+    if (decision->corrects)
+        return "It is published as a correction, in the place of our own verdict.";
     if (decision->disposition != ALD_DISP_PROGRESS)
         return decision->cause;
     if (decision->again)
@@ -70,6 +73,52 @@ static void judge_decision(const struct act *act, const struct vault_letter *let
         judge_verdict(&act->verdict, out);
     judge_say(out, closes ? decision->disposition : ALD_DISP_STILL,
               closes ? ALD_REASON_NONE : reason, judge_why(decision));
+}
+
+/* Nothing is done, for a reason that is told as a word of PROTOCOL.md. */
+static void judge_unfit(struct msg_judged *out, const char *why)
+{
+    judge_say(out, ALD_DISP_STILL, ALD_REASON_NONE, "");
+    ald_text_cut(out->reason, sizeof out->reason, ald_span_str(why));
+}
+
+/* Its task would be made anew. */
+static void judge_buy(struct tracker *self, const struct msg_reinject *reinject,
+                      const struct vault_letter *letter, struct msg_judged *out)
+{
+    const struct pending_task *open = pending_find(self->pending, letter->task);
+    struct vault_end end;
+    if (open)
+        ald_text_cut(out->task_state, sizeof out->task_state,
+                     ald_span_str(ald_state_name(pending_state(open))));
+    else if (vault_end_find(&self->vault, letter->task, tracker_tail_seq(self, letter->task), &end))
+        ald_text_cut(out->task_state, sizeof out->task_state,
+                     ald_span_str(ald_state_name(end.state)));
+    const char *why = act_buy_unfit(self, reinject, letter);
+    if (why)
+        judge_unfit(out, why);
+    else
+        judge_say(out, ALD_DISP_REPLACED, ALD_REASON_NONE,
+                  "What was submitted is submitted anew, as another task, and is paid for.");
+}
+
+/* A conflicting answer would be published. */
+static void judge_publish(struct act *act, struct msg_judged *out)
+{
+    bool same;
+    const char *unfit = act_publishable(act, &same);
+    judge_task(act, out);
+    if (act->profile && act->message->fault[0] == '\0')
+        judge_verdict(&act->verdict, out);
+    if (unfit[0] != '\0') {
+        judge_unfit(out, unfit);
+        return;
+    }
+    if (!same)
+        ald_text_cut(out->state, sizeof out->state,
+                     ald_span_str(ald_state_name(act->decision.state)));
+    judge_say(out, same ? ALD_DISP_DUPLICATE : ALD_DISP_CORRECTED, ALD_REASON_NONE,
+              same ? "The task has this answer already." : "It is published as a correction.");
 }
 
 static void judge(struct tracker *self, const struct msg_judge *ask, struct msg_judged *out)
@@ -96,12 +145,19 @@ static void judge(struct tracker *self, const struct msg_judge *ask, struct msg_
     }
     const struct msg_reinject reinject = {.by_person = true,
                                           .believe = ask->believe,
+                                          .buy = ask->buy,
+                                          .publish = ask->publish,
+                                          .asked_at_ms = tracker_now(self).wall_ms,
                                           .revision = ask->revision,
                                           .original = ask->original};
-    if (act_again(self, &act, &message, &reinject, &letter))
-        judge_decision(&act, &letter, out);
-    else
+    if (again_reason(letter.reason))
+        judge_buy(self, &reinject, &letter, out);
+    else if (!act_again(self, &act, &message, &reinject, &letter))
         judge_say(out, ALD_DISP_STILL, letter.reason, "The message can't be read.");
+    else if (letter.reason == ALD_REASON_CONFLICT && ask->publish)
+        judge_publish(&act, out);
+    else
+        judge_decision(&act, &letter, out);
 }
 
 bool act_judge_ask(struct tracker *self, struct ald_span bytes, struct msg_answer *answer,

@@ -7,6 +7,7 @@
 #include "services/tracker/acts_resubmit.h"
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/arrival.h"
+#include "services/tracker/correction.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/outcome.h"
 #include "services/tracker/pending_again.h"
@@ -121,8 +122,8 @@ static bool poll_apply(struct tracker *self, struct pending_task *task,
 static const char *poll_outcome(struct tracker *self, const struct msg_outcome *outcome)
 {
     struct pending_task *task = pending_find(self->pending, outcome->task);
-    if (!task)
-        return "duplicate"; /* the task has ended */
+    if (!task) /* the task has ended */
+        return correction_told(self, outcome, ALD_SOURCE_POLL) ? "applied" : "duplicate";
     if (pending_reported(task, outcome->lease))
         return "progress";
     return poll_apply(self, task, outcome) ? "applied" : "progress";

@@ -7,6 +7,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "common/config/ruled.h"
+#include "services/tracker/acts_again.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/pending_again.h"
 #include "services/tracker/pending_submit.h"
@@ -36,6 +37,7 @@ static struct resubmission_facts resubmit_facts(const struct tracker *self,
                                        .had = task->again ? task->again->count : 0,
                                        .kept = task->kept,
                                        .under_way = task->submit != NULL,
+                                       .replaced = task->replaced,
                                        .retired = ald_profiles_gone(self->profiles, profile),
                                        .now_ms = tracker_now(self).run_ms,
                                        .end_ms = task->give_up_at_ms};
@@ -65,11 +67,11 @@ bool resubmit_wanted(struct tracker *self, const struct pending_task *task)
 void resubmit_keep(struct tracker *self, struct pending_task *task)
 {
     uint32_t had = task->again ? task->again->count : 0;
-    task->kept = had < resubmit_most(task->account->profile);
+    task->kept = had < resubmit_most(task->account->profile) && !task->replaced;
     if (task->kept)
         vault_submit_keep(&self->vault, task->id);
     else
-        vault_submit_settle(&self->vault, task->id);
+        again_settled(self, task);
 }
 
 /* For the log, the metrics, and the task's timeline. */
@@ -133,7 +135,7 @@ void resubmit_stop(struct tracker *self, struct pending_task **task_p, const cha
             task->account->profile->name, task->id, task->again->count, ALD_Q(why));
     vault_note(&self->vault, task->id, tracker_now(self).wall_ms, "resubmit.stopped", why);
     if (!task->again->failed) {
-        vault_submit_settle(&self->vault, task->id);
+        again_settled(self, task);
         pending_again_stop(self->pending, task, tracker_now(self).run_ms);
         return;
     }

@@ -6,7 +6,9 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "services/tracker/acts.h"
+#include "services/tracker/acts_again.h"
 #include "services/tracker/acts_resubmit.h"
+#include "services/tracker/correction.h"
 #include "services/tracker/ending.h"
 #include "services/tracker/keep_budgets.h"
 #include "services/tracker/outcome.h"
@@ -21,6 +23,7 @@ static const char SUBMIT_GONE[] =
     "of it: the provider may have taken it.";
 static const char SUBMIT_UNWANTED[] =
     "The profile does not want it submitted again any more, or its deadline is over.";
+static const char SUBMIT_REPLACED[] = "A person has had another task made in its place.";
 static const char SUBMIT_NO_ID[] =
     "The provider's answer has the id of another open task, or none.";
 
@@ -80,8 +83,8 @@ void submit_over(struct tracker *self, const struct pending_task *task, bool ans
 {
     if (task->submit && answered && task->submit->letter[0] != '\0')
         ending_answered(self, task->submit->letter, dropped);
-    if (task->submit || task->kept)
-        vault_submit_settle(&self->vault, task->id);
+    if (task->submit || task->kept || task->spare)
+        again_over(self, task->id, task->account->profile->name);
     if (task->submit && task->submit->stage == SUBMISSION_WAITING && task->submit->resubmit == 0)
         vault_submit_begin(&self->vault, task->id, tracker_now(self).run_ms);
 }
@@ -193,6 +196,23 @@ static void submit_again(struct tracker *self, struct pending_task *task,
             ALD_Q(code), decision->wait_ms);
 }
 
+/* The provider certainly does not have it, and a person has had another made in its place. */
+static const char *submit_replaced(struct tracker *self, struct pending_task *task,
+                                   const struct msg_outcome *outcome)
+{
+    struct ending ending = {.state = ALD_STATE_FAILED,
+                            .source = ALD_SOURCE_SUBMIT,
+                            .code = "replaced",
+                            .received_ms = outcome->at_ms,
+                            .trace = ""};
+    if (task->submit->resubmit > 0 && !task->again->failed) {
+        resubmit_stop(self, &task, SUBMIT_REPLACED); /* what it follows may be answered */
+        return "progress";
+    }
+    ending_apply(self, &task, &ending);
+    return "applied";
+}
+
 /* Is this one of the ids that the task has? */
 static bool submit_has(struct tracker *self, const struct msg_outcome *outcome,
                        const struct pending_task *open, const char *has)
@@ -205,8 +225,8 @@ static bool submit_has(struct tracker *self, const struct msg_outcome *outcome,
 
 /* Its task has ended, or has its id from elsewhere: a receipt all the same. What an answer to an
  * earlier attempt ended has the id of that; this one goes before it. */
-static const char *submit_late(struct tracker *self, const struct msg_outcome *outcome,
-                               const struct pending_task *open)
+static const char *submit_receipt(struct tracker *self, const struct msg_outcome *outcome,
+                                  const struct pending_task *open)
 {
     struct vault_end end = {0};
     bool ended = !open && vault_end_find(&self->vault, outcome->task,
@@ -229,6 +249,15 @@ static const char *submit_late(struct tracker *self, const struct msg_outcome *o
                 " text=\"the provider took it under another id than the task has\"",
                 outcome->provider, outcome->task);
     return "progress";
+}
+
+/* And if it is the answer itself, and aldaba had given the task up, a result. */
+static const char *submit_late(struct tracker *self, const struct msg_outcome *outcome,
+                               const struct pending_task *open)
+{
+    const char *said = submit_receipt(self, outcome, open);
+    bool corrects = !open && correction_told(self, outcome, ALD_SOURCE_SUBMIT);
+    return corrects ? "applied" : said;
 }
 
 /* A line of it for the timeline. */
@@ -290,6 +319,8 @@ const char *submit_outcome(struct tracker *self, const struct msg_outcome *outco
         submit_end(self, task, ALD_STATE_DONE, &verdict, outcome);
         return "applied";
     case SUBMISSION_AGAIN:
+        if (task->replaced)
+            return submit_replaced(self, task, outcome);
         submit_again(self, task, outcome, &decision, verdict.code);
         break;
     case SUBMISSION_FAILED:
@@ -298,7 +329,8 @@ const char *submit_outcome(struct tracker *self, const struct msg_outcome *outco
             break;
         }
         submit_cause(outcome, decision.cause, cause);
-        submit_letter(self, task, ALD_REASON_SUBMIT_FAILED, cause, letter);
+        if (!task->replaced)
+            submit_letter(self, task, ALD_REASON_SUBMIT_FAILED, cause, letter);
         submit_end(self, task, ALD_STATE_FAILED, &verdict, outcome);
         return "applied";
     case SUBMISSION_UNSURE:

@@ -62,6 +62,21 @@ static void arrival_unknown(const struct arrival_facts *facts, struct arrival_de
         out->disposition = ALD_DISP_PARKED;
 }
 
+static bool arrival_believed(const struct arrival_facts *facts)
+{
+    switch (facts->profile->trust) {
+    case ALD_TRUST_HINT:
+        return false;
+    case ALD_TRUST_ID:
+        return facts->proof >= ALD_PROOF_ID;
+    case ALD_TRUST_TOKEN:
+        return facts->proof >= ALD_PROOF_TOKEN;
+    case ALD_TRUST_AUTH:
+        return facts->proof >= ALD_PROOF_AUTH;
+    }
+    return false;
+}
+
 /* A later answer: the same, one told not to care about, or another one. */
 static void arrival_ended(const struct arrival_facts *facts, struct arrival_decision *out)
 {
@@ -77,24 +92,15 @@ static void arrival_ended(const struct arrival_facts *facts, struct arrival_deci
         return;
     if (!own && state == had && strcmp(facts->digest, facts->ended_digest) == 0)
         return;
+    if (own && arrival_believed(facts) && !facts->profile->late_results_kept) {
+        out->disposition = ALD_DISP_APPLIED;
+        out->corrects = true;
+        out->state = state;
+        return;
+    }
     arrival_dead(out, ALD_REASON_CONFLICT,
                  own ? "An answer came after aldaba had given the task up."
                      : "Another answer than the one that was published.");
-}
-
-static bool arrival_believed(const struct arrival_facts *facts)
-{
-    switch (facts->profile->trust) {
-    case ALD_TRUST_HINT:
-        return false;
-    case ALD_TRUST_ID:
-        return facts->proof >= ALD_PROOF_ID;
-    case ALD_TRUST_TOKEN:
-        return facts->proof >= ALD_PROOF_TOKEN;
-    case ALD_TRUST_AUTH:
-        return facts->proof >= ALD_PROOF_AUTH;
-    }
-    return false;
 }
 
 /* Where nobody is believed, who knows the task's id is at least no bare stranger. */

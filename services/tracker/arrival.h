@@ -50,6 +50,7 @@ struct arrival_decision {
     enum ald_reason reason; /* with ALD_DISP_DEAD */
     const char *cause;      /* one sentence; static */
     bool ends;              /* with ALD_DISP_APPLIED */
+    bool corrects;          /* with ALD_DISP_APPLIED: published in the place of our own verdict */
     enum ald_state state;
     bool hint;    /* the task's next poll comes forward */
     bool told;    /* believed, it says that the task is at its end or has a result to fetch */

@@ -62,6 +62,9 @@ static const char *const BOOK_NAMES[BOOK_COUNT] = {
     [BOOK_SOURCE_PURGED + ALD_SOURCE_MANUAL] = "purged.manual",
     [BOOK_SOURCE_PURGED + ALD_SOURCE_SUBMIT] = "purged.submit",
     [BOOK_MOVED] = "moved.arrivals",
+    [BOOK_CORRECTIONS] = "corrections.published",
+    [BOOK_CORRECTIONS_APPLIED] = "corrections.applied",
+    [BOOK_CORRECTIONS_PURGED] = "purged.corrections",
 };
 
 const char *books_name(unsigned book)
@@ -85,7 +88,8 @@ bool books_balance(const struct books *self, int64_t open, int64_t letters_open,
     /* Of the manual ones those are told that a person vouched for; the rest is our own verdict. */
     int64_t told = v[BOOK_SOURCE + ALD_SOURCE_CALLBACK] + v[BOOK_SOURCE + ALD_SOURCE_LATE] +
                    v[BOOK_SOURCE + ALD_SOURCE_REPLAY] + v[BOOK_SOURCE + ALD_SOURCE_MANUAL] -
-                   v[BOOK_STATE + ALD_STATE_EXPIRED] - v[BOOK_STATE + ALD_STATE_CANCELLED];
+                   v[BOOK_STATE + ALD_STATE_EXPIRED] - v[BOOK_STATE + ALD_STATE_CANCELLED] +
+                   v[BOOK_CORRECTIONS_APPLIED];
     const struct {
         bool holds;
         const char *sentence;
@@ -97,6 +101,8 @@ bool books_balance(const struct books *self, int64_t open, int64_t letters_open,
          "ended tasks are not the results written"},
         {v[BOOK_DISPOSITION + ALD_DISP_APPLIED] == told,
          "applied arrivals are not the results that callbacks brought"},
+        {v[BOOK_CORRECTIONS_APPLIED] <= v[BOOK_CORRECTIONS],
+         "more corrections were brought by callbacks than were published"},
         {v[BOOK_LETTERS_MADE] == letters_open + v[BOOK_LETTERS_RESOLVED] + v[BOOK_LETTERS_DROPPED],
          "letters made are not open, resolved and dropped ones"},
     };

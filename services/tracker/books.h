@@ -3,7 +3,8 @@
  *
  *   arrivals  received = applied + progress + duplicate + parked + dead + dropped
  *   tasks     created = open + done + failed + lost + expired + cancelled
- *             results by source = the five ends;  applied = results of callback, late and replay
+ *             results by source = the five ends;  applied = results of callback, late and replay,
+ *             and corrections that arrivals brought
  *   letters   made = open + resolved + dropped
  *
  * Pure. One owner.
@@ -31,6 +32,9 @@ enum book {
     BOOK_STATE_PURGED,                                        /* of ended tasks, + enum ald_state */
     BOOK_SOURCE_PURGED = BOOK_STATE_PURGED + ALD_STATE_COUNT, /* of their results, + source */
     BOOK_MOVED = BOOK_SOURCE_PURGED + ALD_SOURCE_COUNT, /* arrivals that left park or letter */
+    BOOK_CORRECTIONS,         /* events that take the place of a result; no task ends by one */
+    BOOK_CORRECTIONS_APPLIED, /* of those, the ones that arrivals brought */
+    BOOK_CORRECTIONS_PURGED,
     BOOK_COUNT
 };
 

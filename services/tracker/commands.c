@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/config/extract.h"
 #include "common/config/profile_request.h"
@@ -191,6 +192,12 @@ static struct ald_span command_params(const struct msg_register *ask)
     return ald_json_find(given, "/params").raw;
 }
 
+static struct way_said command_way(const struct msg_register *ask)
+{
+    return (struct way_said){
+        .poll_url = ask->poll_url, .result_url = ask->result_url, .params = command_params(ask)};
+}
+
 void command_register(struct tracker *self, const struct msg_register *ask,
                       struct msg_answer *answer, struct msg_task_view *view)
 {
@@ -202,8 +209,7 @@ void command_register(struct tracker *self, const struct msg_register *ask,
         command_say(answer, "busy", "It was read too late: nobody waits for it any more.");
         return;
     }
-    const struct way_said way = {
-        .poll_url = ask->poll_url, .result_url = ask->result_url, .params = command_params(ask)};
+    const struct way_said way = command_way(ask);
     struct ald_err err = {0};
     const char *unfit = command_unfit(self, ask, profile, &err);
     unfit = unfit ? unfit : way_unfit(profile, &way, &self->kept);
@@ -233,6 +239,31 @@ void command_register(struct tracker *self, const struct msg_register *ask,
     command_view(self, id, view);
     ald_text_cut(view->provider, sizeof view->provider, ald_span_str(ask->provider));
     command_say(answer, "ok", "");
+}
+
+const char *command_again_unfit(struct tracker *self, const struct msg_register *ask)
+{
+    const struct ald_profile *profile = ald_profiles_find(self->profiles, ask->provider);
+    const struct way_said way = command_way(ask);
+    struct ald_err err = {0};
+    const char *unfit = command_unfit(self, ask, profile, &err);
+    unfit = unfit ? unfit : way_unfit(profile, &way, &self->kept);
+    if (!unfit)
+        return NULL;
+    ald_log(ALD_WARN, "again.unfit", "provider=%s text=%s", ask->provider, ALD_Q(unfit));
+    return strcmp(unfit, "full") == 0 ? "full" : "unfit";
+}
+
+uint64_t command_again(struct tracker *self, const struct msg_register *ask, const char **why)
+{
+    const struct way_said way = command_way(ask);
+    *why = command_again_unfit(self, ask);
+    if (*why)
+        return 0;
+    uint64_t id = ald_idgen_next(&self->ids, tracker_now(self).wall_ms);
+    command_make(self, ask, ald_profiles_find(self->profiles, ask->provider), id);
+    way_keep(self, pending_find(self->pending, id), &way, ald_buf_span(&self->kept));
+    return id;
 }
 
 /* The open task that a command names; else the answer says why there is none. */

@@ -19,6 +19,12 @@ void command_withdraw(struct tracker *self, const struct msg_withdraw *ask,
 void command_attach(struct tracker *self, const struct msg_attach *ask, struct msg_answer *answer,
                     struct msg_task_view *view);
 
+/* Make a task of ours, without an answer: 0, and why (a word of PROTOCOL.md), if it can't be. */
+uint64_t command_again(struct tracker *self, const struct msg_register *ask, const char **why);
+
+/* That why, or NULL; nothing is made. */
+const char *command_again_unfit(struct tracker *self, const struct msg_register *ask);
+
 /* rc: ok, notfound, exists (the task has ended). */
 void command_cancel(struct tracker *self, const struct msg_cancel *ask, struct msg_answer *answer,
                     struct msg_task_view *view);

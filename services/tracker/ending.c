@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "services/tracker/acts_again.h"
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/arrival.h"
 #include "services/tracker/feed.h"
@@ -35,13 +36,13 @@ void ending_apply(struct tracker *self, struct pending_task **task_p, const stru
     };
     vault_result_add(&self->vault, &result);
     tracker_tail_add(self, task->id, result.seq);
-    feed_add(self->feed, task, &result);
+    feed_add(self->feed, task->provider_id, &result);
     ald_log(ALD_DEBUG, "task.ended", "provider=%s task=%" PRIu64 " state=%s source=%s seq=%" PRIu64,
             profile->name, task->id, ald_state_name(ending->state), ald_source_name(ending->source),
             result.seq);
     if (task->pushes)
         pushes_ended(self->pushes, task->id, profile, ending);
-    if (task->submit || task->kept)
+    if (task->submit || task->kept || task->spare)
         submit_over(self, task, ending->state != ALD_STATE_EXPIRED,
                     ending->state == ALD_STATE_CANCELLED);
     pending_end(self->pending, task_p, tracker_now(self).run_ms);
@@ -80,6 +81,8 @@ void ending_close(struct tracker *self, const char *letter, bool dropped,
                        outcome);
     if (arrival_unproven(row.proof, row.reason))
         quota_letter(self->quota, row.provider, -1, -(int64_t)row.size);
+    if (again_reason(row.reason))
+        again_closed(self, row.task);
     ald_log(ALD_INFO, "letter.closed", "letter=%s outcome=%s", letter,
             dropped ? "dropped" : ald_disposition_name(outcome));
 }

@@ -2,6 +2,7 @@
 
 #include "common/base/text.h"
 #include "proto/words.h"
+#include "services/tracker/position.h"
 
 uint64_t event_row_seq(ald_stmt_t *stmt)
 {
@@ -35,4 +36,6 @@ void event_row_read(ald_stmt_t *stmt, uint64_t lane, struct msg_event *event)
     ald_text_cut(event->provider_id, sizeof event->provider_id, ald_stmt_text(stmt, 11));
     ald_text_cut(event->key, sizeof event->key, ald_stmt_text(stmt, 12));
     ald_text_cut(event->meta, sizeof event->meta, ald_stmt_text(stmt, 13));
+    if (ald_stmt_i64(stmt, 14) != 0)
+        position_write(lane, (uint64_t)ald_stmt_i64(stmt, 14), event->corrects);
 }

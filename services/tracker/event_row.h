@@ -9,8 +9,8 @@
 /* After SELECT; a condition on r follows. */
 #define EVENT_ROW                                                                                  \
     " r.seq, r.task, r.provider, r.state, r.source, r.code, r.result_json, r.received_ms,"         \
-    " r.published_ms, r.trace, r.result, t.provider_id, t.task_key, t.meta FROM results r"         \
-    " LEFT JOIN tasks t ON t.id = r.task"
+    " r.published_ms, r.trace, r.result, t.provider_id, t.task_key, t.meta, r.corrects"            \
+    " FROM results r LEFT JOIN tasks t ON t.id = r.task"
 
 uint64_t event_row_seq(ald_stmt_t *stmt);
 /* Is it what these let through? "" lets all through. */

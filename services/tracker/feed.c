@@ -78,7 +78,7 @@ struct feed_prevs {
 };
 
 static zmsg_t *feed_encode(feed_t *self, const char *topic, const struct feed_prevs *prev,
-                           const struct pending_task *task, const struct vault_result *result)
+                           const char *provider_id, const struct vault_result *result)
 {
     struct msg_event event = {.lane = self->tracker->vault.lane,
                               .seq = result->seq,
@@ -91,11 +91,13 @@ static zmsg_t *feed_encode(feed_t *self, const char *topic, const struct feed_pr
                               .published_ms = result->published_ms};
     vault_task_words(&self->tracker->vault, result->task, event.key, event.meta);
     ald_text_cut(event.provider, sizeof event.provider, result->provider);
-    ald_text_cut(event.provider_id, sizeof event.provider_id, ald_span_str(task->provider_id));
+    ald_text_cut(event.provider_id, sizeof event.provider_id, ald_span_str(provider_id));
     ald_text_cut(event.state, sizeof event.state, ald_span_str(ald_state_name(result->state)));
     ald_text_cut(event.source, sizeof event.source, ald_span_str(ald_source_name(result->source)));
     ald_text_cut(event.code, sizeof event.code, result->code);
     ald_text_cut(event.trace, sizeof event.trace, result->trace);
+    if (result->corrects != 0)
+        position_write(event.lane, result->corrects, event.corrects);
     ald_text_cut(event.result_type, sizeof event.result_type,
                  ald_span_str(result->result_json ? "json" : "text"));
     position_write(event.lane, event.seq, event.position);
@@ -106,7 +108,7 @@ static zmsg_t *feed_encode(feed_t *self, const char *topic, const struct feed_pr
     return msg;
 }
 
-void feed_add(feed_t *self, const struct pending_task *task, const struct vault_result *result)
+void feed_add(feed_t *self, const char *provider_id, const struct vault_result *result)
 {
     if (self->hint_count == self->hint_cap) {
         self->hint_cap = self->hint_cap ? self->hint_cap * 2 : 64;
@@ -115,7 +117,9 @@ void feed_add(feed_t *self, const struct pending_task *task, const struct vault_
     }
     struct feed_hint *hint = &self->hints[self->hint_count++];
     *hint = (struct feed_hint){.task = result->task};
-    const char *const of_provider[] = {ALD_TOPIC_RESULT, task->account->profile->name, "."};
+    char name[ALD_PROVIDER_MAX];
+    ald_text_cut(name, sizeof name, result->provider);
+    const char *const of_provider[] = {ALD_TOPIC_RESULT, name, "."};
     char provider[FEED_PROVIDER_TOPIC_MAX];
     ALD_ASSERT(ald_text_join(provider, sizeof provider, of_provider, ALD_COUNT(of_provider)) ==
                ALD_OK);
@@ -126,7 +130,7 @@ void feed_add(feed_t *self, const struct pending_task *task, const struct vault_
                                     .provider = feed_prev(self, provider, result->seq),
                                     .all = feed_prev(self, ALD_TOPIC_RESULT, result->seq)};
     if (self->subscribers > 0)
-        hint->msg = feed_encode(self, hint->topic, &prev, task, result);
+        hint->msg = feed_encode(self, hint->topic, &prev, provider_id, result);
 }
 
 static void feed_answer_task(feed_t *self, struct feed_waiter *waiter)

@@ -13,8 +13,8 @@
 ALD_NODISCARD enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err);
 void feed_destroy(feed_t **self_p);
 
-/* A task ends with this result, if the transaction commits. */
-void feed_add(feed_t *self, const struct pending_task *task, const struct vault_result *result);
+/* A task ends with this result, or is corrected by it, if the transaction commits. */
+void feed_add(feed_t *self, const char *provider_id, const struct vault_result *result);
 
 /* The transaction committed: publish, and answer who waited. */
 void feed_tell(feed_t *self);

@@ -67,9 +67,11 @@ static void keep_polls(void *arg, uint64_t task, uint32_t polls, uint32_t hinted
         pending_polls(self->pending, open, polls, hinted);
 }
 
+/* The last one of a task counts. */
 static void keep_tail(void *arg, uint64_t task, uint64_t seq)
 {
-    tracker_tail_add(arg, task, seq);
+    if (tracker_tail_seq(arg, task) < seq)
+        tracker_tail_add(arg, task, seq);
 }
 
 static void keep_parked(void *arg, const struct vault_arrival *row)
@@ -369,6 +371,7 @@ static void keep_purge(struct tracker *self, bool idle)
                                   .owed_seq = consumers_owed(self->consumers),
                                   .lag_ms = now_ms - settings->store.max_lag_ms,
                                   .lag_bytes = settings->store.max_lag_bytes,
+                                  .spare_ms = now_ms - settings->store.keep_letters_ms,
                                   .kept_arrival = self->kept_arrival};
     bool more = vault_purge(&self->vault, &before, rows, now_ms);
     int64_t ended_ms = ald_clock_now().mono_ms;

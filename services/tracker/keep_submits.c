@@ -4,10 +4,12 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "services/tracker/acts_again.h"
 #include "services/tracker/acts_resubmit.h"
 #include "services/tracker/acts_submit.h"
 #include "services/tracker/pending_again.h"
 #include "services/tracker/pending_submit.h"
+#include "services/tracker/vault_again.h"
 #include "services/tracker/vault_resubmits.h"
 #include "services/tracker/vault_submits.h"
 
@@ -103,6 +105,32 @@ static void keep_kept(void *arg, uint64_t task)
         pending_late_again(self->pending, open, self->run_base_ms, self->run_base_ms);
 }
 
+/* It is a person's to have it made anew, and nobody else's. */
+static void keep_spare(struct tracker *self, uint64_t task)
+{
+    struct pending_task *open = pending_find(self->pending, task);
+    if (open)
+        again_settled(self, open);
+    else /* its profile is away */
+        (void)vault_spare_keep(&self->vault, task, again_share(self, false));
+}
+
+static void keep_spare_back(void *arg, uint64_t task)
+{
+    struct tracker *self = arg;
+    struct pending_task *open = pending_find(self->pending, task);
+    if (open)
+        open->spare = true;
+}
+
+static void keep_replaced_back(void *arg, uint64_t task)
+{
+    struct tracker *self = arg;
+    struct pending_task *open = pending_find(self->pending, task);
+    if (open)
+        open->replaced = true;
+}
+
 /* What was kept in a store that may be an older copy may have been submitted again since. */
 static void keep_kept_back(struct tracker *self)
 {
@@ -116,7 +144,7 @@ static void keep_kept_back(struct tracker *self)
             kept.count);
         vault_begin(&self->vault);
         for (size_t i = 0; i < kept.count; i++)
-            vault_submit_settle(&self->vault, kept.ids[i]);
+            keep_spare(self, kept.ids[i]);
         (void)!vault_commit(&self->vault); /* the error is sticky, and seen by who reads back */
     }
     free(kept.ids);
@@ -125,6 +153,8 @@ static void keep_kept_back(struct tracker *self)
 void keep_submits_back(struct tracker *self)
 {
     struct keep_waiting waiting = {.tracker = self};
+    vault_each_spare(&self->vault, keep_spare_back, self);
+    vault_each_replaced(&self->vault, keep_replaced_back, self);
     vault_each_resubmit(&self->vault, keep_resubmit, self);
     keep_kept_back(self);
     vault_each_submit(&self->vault, keep_submit, &waiting);

@@ -72,6 +72,8 @@ struct pending_task {
     struct pending_batch *batch;      /* that its lease is one of; NULL: its own debit */
     struct submission *submit;        /* it is to be submitted (pending_submit.h); else NULL */
     bool kept;                        /* what was submitted is kept: it may be again */
+    bool spare;                       /* it is kept for a person (vault_again.h) */
+    bool replaced;                    /* by another task, which a person had made */
     struct pending_again *again;      /* it was submitted again, or is; else NULL */
     struct pending_task *prev, *next; /* in the account's queue */
     struct pending_task *older, *younger; /* of all, by id */

@@ -30,8 +30,9 @@ void reading_consumer(struct reading *self, struct ald_span bytes);
 /* Find the seq of a task's result. 0 = it has none. */
 uint64_t reading_seq(struct reading *self, uint64_t task, uint64_t hint);
 
-/* Add the notes of a task to the answer, in the order of time. */
-void reading_timeline(struct reading *self, const struct msg_task_view *view);
+/* Add the notes of a task to the answer, in the order of time. last: number of its result or of the
+ * last correction of it, 0 = none. */
+void reading_timeline(struct reading *self, const struct msg_task_view *view, uint64_t last);
 
 /* How many polls of a task left for the provider, as its timeline knows. */
 uint64_t reading_polls(struct reading *self, uint64_t task);

@@ -2,28 +2,51 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "services/tracker/position.h"
 #include "services/tracker/reader_inside.h"
 #include "services/tracker/submission.h"
 
-uint64_t reading_seq(struct reading *self, uint64_t task, uint64_t hint)
+static uint64_t reading_number(struct reading *self, const char *sql, uint64_t of)
 {
-    uint64_t seq = hint;
-    ald_stmt_t *stmt =
-        seq ? NULL : reading_prepare(self, "SELECT no FROM finds WHERE task = ?1 AND kind = 0");
+    uint64_t seq = 0;
+    ald_stmt_t *stmt = reading_prepare(self, sql);
     if (!stmt)
-        return seq;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)task);
+        return 0;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)of);
     if (reading_step(self, stmt))
         seq = (uint64_t)ald_stmt_i64(stmt, 0);
     ald_stmt_reset(stmt);
     return seq;
 }
 
+/* The last correction of a result, or that itself. Each one's number is above that of what it
+ * corrects. */
+static uint64_t reading_latest(struct reading *self, uint64_t seq)
+{
+    uint64_t next = seq;
+    while (next != 0) {
+        seq = next;
+        next = reading_number(
+            self, "SELECT MAX(seq) FROM results WHERE corrects = ?1 AND corrects > 0 AND seq > ?1",
+            seq);
+    }
+    return seq;
+}
+
+uint64_t reading_seq(struct reading *self, uint64_t task, uint64_t hint)
+{
+    uint64_t seq =
+        hint != 0
+            ? hint
+            : reading_number(self, "SELECT MAX(no) FROM finds WHERE task = ?1 AND kind = 0", task);
+    return reading_latest(self, seq);
+}
+
 void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct msg_task_view *view,
                     struct ald_buf *keep)
 {
     ald_stmt_t *stmt = reading_prepare(
-        self, "SELECT state, source, code, result_json, published_ms, result FROM results"
+        self, "SELECT state, source, code, result_json, published_ms, result, corrects FROM results"
               " WHERE seq = ?1");
     if (!stmt || seq == 0)
         return;
@@ -38,7 +61,9 @@ void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct ms
         view->ended_at_ms = ald_stmt_i64(stmt, 4);
         ald_buf_put_span(keep, ald_stmt_blob(stmt, 5));
         view->result = ald_buf_span(keep);
-        (void)snprintf(view->position, sizeof view->position, "%" PRIu64 ":%" PRIu64, lane, seq);
+        position_write(lane, seq, view->position);
+        if (ald_stmt_i64(stmt, 6) != 0)
+            position_write(lane, (uint64_t)ald_stmt_i64(stmt, 6), view->corrects);
     }
     ald_stmt_reset(stmt);
 }
@@ -46,7 +71,9 @@ void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct ms
 #define READING_TASK_COLUMNS                                                                       \
     "t.id, t.provider, t.provider_id, t.task_key, t.meta, t.created_ms, t.stale_after_ms,"         \
     " t.give_up_after_ms, s.stage, s.asked_ms, s.within_ms, s.attempt, r.no, r.asked_ms,"          \
-    " (SELECT f.asked_ms FROM resubmits f WHERE f.task = t.id AND f.no = 1) FROM tasks t"          \
+    " (SELECT f.asked_ms FROM resubmits f WHERE f.task = t.id AND f.no = 1),"                      \
+    " (SELECT a.replaces FROM again a WHERE a.task = t.id),"                                       \
+    " (SELECT MAX(a.task) FROM again a WHERE a.replaces = t.id) FROM tasks t"                      \
     " LEFT JOIN submits s ON s.task = t.id LEFT JOIN resubmits r ON r.task = t.id AND r.no ="      \
     " (SELECT MAX(m.no) FROM resubmits m WHERE m.task = t.id)"
 
@@ -79,6 +106,8 @@ static void reading_view(ald_stmt_t *stmt, struct msg_task_view *view)
     ald_text_cut(view->key, sizeof view->key, ald_stmt_text(stmt, 3));
     ald_text_cut(view->meta, sizeof view->meta, ald_stmt_text(stmt, 4));
     reading_times(stmt, view);
+    view->replaces = (uint64_t)ald_stmt_i64(stmt, 15);
+    view->replaced_by = (uint64_t)ald_stmt_i64(stmt, 16);
     bool submits = ald_stmt_i64(stmt, 10) > 0;
     int64_t stage = ald_stmt_i64(stmt, 8);
     bool started = submits && (stage == SUBMISSION_STARTED || stage == SUBMISSION_UNCERTAIN);
@@ -119,7 +148,8 @@ void reading_get(struct reading *self, const struct msg_get *get, const struct r
     bool found = reading_task(self, get->task, &view);
     if (found) {
         uint64_t lane = (uint64_t)reading_fact(self, "lane");
-        reading_result(self, reading_seq(self, get->task, hint->seq), lane, &view, &keep);
+        uint64_t seq = reading_seq(self, get->task, hint->seq);
+        reading_result(self, seq, lane, &view, &keep);
         view.polls = hint->polls;
         if (view.ended_at_ms == 0) {
             ald_text_cut(view.token, sizeof view.token, ald_span_str(hint->token));
@@ -130,7 +160,7 @@ void reading_get(struct reading *self, const struct msg_get *get, const struct r
         }
         reading_answer(self, get->req, "ok", "", "");
         ald_frame_put(self->answer, &MSG_TASK_VIEW, &view);
-        reading_timeline(self, &view);
+        reading_timeline(self, &view, seq);
     } else {
         const char *rc = self->rc == ALD_OK ? "notfound" : "busy";
         reading_answer(self, get->req, rc, "There is no task of this id.", "");
@@ -143,7 +173,7 @@ static uint64_t reading_tail(struct reading *self, uint64_t task, int64_t indexe
 {
     uint64_t seq = 0;
     ald_stmt_t *stmt =
-        reading_prepare(self, "SELECT seq FROM results WHERE seq > ?1 AND task = ?2 LIMIT 1");
+        reading_prepare(self, "SELECT MAX(seq) FROM results WHERE seq > ?1 AND task = ?2");
     if (!stmt)
         return 0;
     ald_stmt_bind_i64(stmt, 1, indexed);

@@ -76,15 +76,35 @@ static void timeline_notes(struct timeline *self, uint64_t task)
     ald_stmt_reset(stmt);
 }
 
-void reading_timeline(struct reading *self, const struct msg_task_view *view)
+/* How it ended, before all corrections: those are notes. */
+static void timeline_result(struct timeline *self, uint64_t last)
+{
+    while (last != 0) {
+        uint64_t before = 0;
+        ald_stmt_t *stmt = reading_prepare(
+            self->reading, "SELECT published_ms, state, corrects FROM results WHERE seq = ?1");
+        if (!stmt)
+            return;
+        ald_stmt_bind_i64(stmt, 1, (int64_t)last);
+        if (reading_step(self->reading, stmt)) {
+            const char *state = ald_state_name((enum ald_state)ald_stmt_i64(stmt, 1));
+            before = (uint64_t)ald_stmt_i64(stmt, 2);
+            if (before == 0)
+                timeline_add(self, ald_stmt_i64(stmt, 0), "result", ald_span_str(state));
+        }
+        ald_stmt_reset(stmt);
+        last = before < last ? before : 0;
+    }
+}
+
+void reading_timeline(struct reading *self, const struct msg_task_view *view, uint64_t last)
 {
     struct timeline *timeline = zmalloc(sizeof *timeline);
     timeline->reading = self;
     timeline_add(timeline, view->created_at_ms, "created", ald_span_str(""));
     timeline_arrivals(timeline, view->task);
     timeline_notes(timeline, view->task);
-    if (view->ended_at_ms != 0)
-        timeline_add(timeline, view->ended_at_ms, "result", ald_span_str(view->state));
+    timeline_result(timeline, last);
     for (size_t i = 0; i < timeline->count; i++)
         ald_frame_put(self->answer, &MSG_NOTE, &timeline->note[i]);
     free(timeline);

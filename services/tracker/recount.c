@@ -35,10 +35,15 @@ static void recount_arrival(struct recount *self, ald_stmt_t *stmt)
 static void recount_result(struct recount *self, ald_stmt_t *stmt)
 {
     self->result = ald_stmt_i64(stmt, 0);
+    self->sums.homeless += ald_stmt_i64(stmt, 3);
+    if (ald_stmt_i64(stmt, 5) != 0) {
+        self->sums.counted[BOOK_CORRECTIONS]++;
+        self->sums.astray += ald_stmt_i64(stmt, 6);
+        return;
+    }
     self->sums.results++;
     recount_book(self, BOOK_STATE, ALD_STATE_COUNT, ald_stmt_i64(stmt, 1));
     recount_book(self, BOOK_SOURCE, ALD_SOURCE_COUNT, ald_stmt_i64(stmt, 2));
-    self->sums.homeless += ald_stmt_i64(stmt, 3);
     self->sums.twice += ald_stmt_i64(stmt, 4);
 }
 
@@ -94,7 +99,10 @@ static enum ald_rc recount_rows(struct recount *self, ald_store_t *store, int64_
             self, store,
             "SELECT r.seq, r.state, r.source,"
             " NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = r.task),"
-            " EXISTS (SELECT 1 FROM finds f WHERE f.task = r.task AND f.kind = 0 AND f.no <> r.seq)"
+            " EXISTS (SELECT 1 FROM finds f LEFT JOIN results o ON o.seq = f.no WHERE f.task = "
+            "r.task"
+            " AND f.kind = 0 AND f.no <> r.seq AND COALESCE(o.corrects, 0) = 0), r.corrects,"
+            " EXISTS (SELECT 1 FROM results o WHERE o.seq = r.corrects AND o.task <> r.task)"
             " FROM results r WHERE r.seq > ?1 ORDER BY r.seq LIMIT ?2",
             &self->result, recount_result, left);
     if (rc == ALD_OK)
@@ -133,12 +141,15 @@ static enum ald_rc recount_read(ald_store_t *store, struct books *out)
 static bool recount_moved(const struct recount *self)
 {
     static const unsigned signs[] = {BOOK_MOVED, BOOK_TASKS_PURGED, BOOK_LETTERS_RESOLVED,
-                                     BOOK_LETTERS_DROPPED};
+                                     BOOK_LETTERS_DROPPED, BOOK_CORRECTIONS_PURGED};
     for (size_t i = 0; i < ALD_COUNT(signs); i++)
         if (self->before.value[signs[i]] != self->now.value[signs[i]])
             return true;
     for (unsigned d = 0; d < ALD_DISP_COUNT; d++)
         if (self->before.value[BOOK_PURGED + d] != self->now.value[BOOK_PURGED + d])
+            return true;
+    for (unsigned s = 0; s < ALD_STATE_COUNT; s++) /* one that was corrected goes before its task */
+        if (self->before.value[BOOK_STATE_PURGED + s] != self->now.value[BOOK_STATE_PURGED + s])
             return true;
     /* Ids of letters rise with the clock; one that was set back may have put some in between. */
     return self->sums.letters != self->now.value[BOOK_LETTERS_MADE] &&
@@ -213,6 +224,15 @@ static void recount_group(const struct recount *self, const struct recount_line 
                         self->now.value[purged + i], self->now.value[first + i]);
 }
 
+int64_t recount_open(const struct recount *self)
+{
+    /* Ended tasks whose end was purged, and whose correction is still here. */
+    int64_t endless = -self->now.value[BOOK_TASKS_PURGED];
+    for (unsigned s = 0; s < ALD_STATE_COUNT; s++)
+        endless += self->now.value[BOOK_STATE_PURGED + s];
+    return self->sums.tasks - self->sums.results - endless;
+}
+
 void recount_tell(const struct recount *self, recount_fn *fn, void *context)
 {
     const struct recount_line line = {.fn = fn, .context = context};
@@ -228,8 +248,10 @@ void recount_tell(const struct recount *self, recount_fn *fn, void *context)
     int64_t open = books[BOOK_CREATED];
     for (unsigned s = 0; s < ALD_STATE_COUNT; s++)
         open -= books[BOOK_STATE + s];
-    recount_say(&line, "tasks.open", sums->tasks - sums->results, 0, open);
+    recount_say(&line, "tasks.open", recount_open(self), 0, open);
     recount_group(self, &line, BOOK_SOURCE, BOOK_SOURCE_PURGED, ALD_SOURCE_COUNT);
+    recount_say(&line, "corrections.published", sums->counted[BOOK_CORRECTIONS],
+                books[BOOK_CORRECTIONS_PURGED], books[BOOK_CORRECTIONS]);
     int64_t closed = sums->counted[BOOK_LETTERS_RESOLVED] + sums->counted[BOOK_LETTERS_DROPPED];
     recount_say(&line, "letters.made", sums->letters, 0, books[BOOK_LETTERS_MADE]);
     recount_say(&line, "letters.open", sums->letters - closed, 0,
@@ -242,5 +264,7 @@ void recount_tell(const struct recount *self, recount_fn *fn, void *context)
     recount_none(&line, "results.homeless", sums->homeless,
                  "results are of tasks that are not there");
     recount_none(&line, "results.twice", sums->twice, "results are of tasks that have another one");
+    recount_none(&line, "corrections.astray", sums->astray,
+                 "corrections are of results of another task");
     recount_none(&line, "rows.strange", sums->strange, "rows are in a state that is none");
 }

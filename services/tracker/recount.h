@@ -25,7 +25,8 @@ struct recount_sums {
     int64_t arrivals, results, letters, tasks;
     int64_t counted[BOOK_COUNT];
     int64_t homeless; /* results whose task is not there */
-    int64_t twice;    /* results of a task that has another one */
+    int64_t twice;    /* results of a task that has another one, corrections aside */
+    int64_t astray;   /* corrections of a result of another task */
     int64_t strange;  /* rows in a state that is none */
 };
 
@@ -48,5 +49,8 @@ ALD_NODISCARD enum ald_rc recount_page(struct recount *self, ald_store_t *store)
 /* After ALD_OK: call fn with each count, and what is wrong with it, or "". */
 typedef void recount_fn(void *context, const char *name, int64_t value, const char *problem);
 void recount_tell(const struct recount *self, recount_fn *fn, void *context);
+
+/* After ALD_OK: rows of tasks that have not ended. */
+int64_t recount_open(const struct recount *self);
 
 #endif

@@ -9,13 +9,13 @@ static bool resubmission_cause(const struct resubmission_facts *facts)
 bool resubmission_may(const struct resubmission_facts *facts)
 {
     return resubmission_cause(facts) && facts->kept && !facts->under_way && !facts->retired &&
-           facts->had < facts->most && facts->now_ms < facts->end_ms;
+           !facts->replaced && facts->had < facts->most && facts->now_ms < facts->end_ms;
 }
 
 bool resubmission_wanted(const struct resubmission_facts *facts)
 {
-    return resubmission_cause(facts) && !facts->retired && facts->had <= facts->most &&
-           facts->now_ms < facts->end_ms;
+    return resubmission_cause(facts) && !facts->retired && !facts->replaced &&
+           facts->had <= facts->most && facts->now_ms < facts->end_ms;
 }
 
 bool resubmission_followed(uint64_t attempt, uint64_t taken, bool under_way)

@@ -32,6 +32,7 @@ struct resubmission_facts {
     bool kept;              /* what is to be sent is still there */
     bool under_way;         /* a submission is not settled */
     bool retired;           /* the profile has left the settings */
+    bool replaced;          /* a person has had another task made in its place */
     bool set_aside;         /* a callback of its own came, and is an open letter */
     int64_t now_ms, end_ms; /* the task's deadline */
 };

@@ -85,6 +85,14 @@ static const struct ald_store_step VAULT_STEPS[] = {
      " lane BIGINT NOT NULL, seq BIGINT NOT NULL, event BLOB NOT NULL);"
      "CREATE INDEX returns_consumer ON returns (consumer);"
      "CREATE TABLE sums (seq INTEGER PRIMARY KEY, bytes BIGINT NOT NULL);"},
+    {9, 1,
+     "ALTER TABLE submits ADD COLUMN spare BIGINT NOT NULL DEFAULT 0;"
+     "CREATE INDEX submits_spare ON submits (task, spare) WHERE spare > 0;"
+     "CREATE TABLE again (task INTEGER PRIMARY KEY, replaces BIGINT NOT NULL,"
+     " letter TEXT NOT NULL);"
+     "CREATE INDEX again_replaces ON again (replaces);"
+     "ALTER TABLE results ADD COLUMN corrects BIGINT NOT NULL DEFAULT 0;"
+     "CREATE INDEX results_corrects ON results (corrects) WHERE corrects > 0;"},
 };
 
 /* 4 MiB: little to copy at once, and a log that begins anew often is written over, which a disk
@@ -206,6 +214,7 @@ enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_by
     self->last_outbox = outbox > told_outbox ? outbox : told_outbox;
     self->outbox = vault_number(self, "SELECT COUNT(*) FROM outbox");
     vault_sums_read(self);
+    self->spare_bytes = vault_number(self, "SELECT SUM(spare) FROM submits WHERE spare > 0");
     vault_gather(self);
     if (self->rc != ALD_OK) {
         (void)ald_err_set(err, self->rc, "%s: cannot be read: %s", path,

@@ -7,9 +7,8 @@
  * what is open (pending.h); both are read back at start.
  *
  * Errors are sticky: after the first one, reads find nothing, writes do nothing, and vault_commit
- * reports it. The caller then throws away all that it remembers and opens the vault again.
- *
- * Threads: one owner. The reader thread has a read-only store of its own (reader.h).
+ * reports it. The caller then throws away all that it remembers and opens the vault again. One
+ * owner: the reader thread has a read-only store of its own (reader.h).
  */
 #ifndef ALD_TRACKER_VAULT_H
 #define ALD_TRACKER_VAULT_H
@@ -29,12 +28,11 @@ struct vault {
     enum ald_rc rc; /* the first error since vault_open, ALD_OK while all is well */
     struct books books;
     uint64_t lane;
-    uint64_t last_seq;    /* of results, in this lane */
-    uint64_t last_task;   /* highest id that was there when it was opened */
-    int64_t last_arrival; /* no of the newest arrival */
-    int64_t last_note;
-    int64_t last_outbox;
-    int64_t outbox;      /* letters that lie in the outbox */
+    uint64_t last_seq;                            /* of results, in this lane */
+    uint64_t last_task;                           /* highest id that was there when it was opened */
+    int64_t last_arrival, last_note, last_outbox; /* no of the newest one */
+    int64_t outbox;                               /* letters that lie in the outbox */
+    int64_t spare_bytes; /* of what was submitted and is kept for a person (vault_again.h) */
     gather_t *gather;    /* rows that are not indexed, as far as the run has not come to them */
     int64_t indexed_seq; /* results up to here are in the index; of the rest, any may be */
     int64_t indexed_arrival;
@@ -92,15 +90,17 @@ struct vault_result {
     int64_t published_ms;
     int64_t arrival; /* 0 = none */
     struct ald_span trace;
+    uint64_t corrects; /* number of the result that this one takes the place of; 0 = a task's end */
 };
 
-/* What a later callback must know of an ended task. */
+/* What a later callback must know of an ended task: its result, or the last correction of it. */
 struct vault_end {
     enum ald_state state;
     char digest[65];
     char provider_id[ALD_PROVIDER_ID_MAX];
     uint64_t seq;
     bool called; /* by a callback */
+    bool corrected;
 };
 
 /* Open or create <data>/tracker.db, recover, and read the counters. */

@@ -1,3 +1,4 @@
+#include "services/tracker/vault_again.h"
 #include "services/tracker/vault_purge.h"
 #include "services/tracker/vault_sql.h"
 
@@ -146,7 +147,39 @@ struct vault_old {
     uint64_t seq;
     int64_t state;
     int64_t source;
+    bool corrects;  /* it is a correction */
+    bool corrected; /* there is a later one of it: its task stays */
 };
+
+static void vault_count_old(struct vault *self, const struct vault_old *old)
+{
+    books_add(&self->books, BOOK_TASKS_PURGED, !old->corrected);
+    books_add(&self->books, BOOK_CORRECTIONS_PURGED, old->corrects);
+    if (old->corrects)
+        return;
+    if (old->state >= 0 && old->state < ALD_STATE_COUNT)
+        books_add(&self->books, BOOK_STATE_PURGED + (unsigned)old->state, 1);
+    if (old->source >= 0 && old->source < ALD_SOURCE_COUNT)
+        books_add(&self->books, BOOK_SOURCE_PURGED + (unsigned)old->source, 1);
+}
+
+/* A result whose correction is still kept. */
+static void vault_bury_result(struct vault *self, const struct vault_old *old)
+{
+    static const char *const sqls[] = {
+        "DELETE FROM results WHERE seq = ?2 AND task = ?1",
+        "DELETE FROM finds WHERE task = ?1 AND kind = 0 AND no = ?2",
+    };
+    for (size_t i = 0; i < ALD_COUNT(sqls); i++) {
+        ald_stmt_t *stmt = vault_prepare(self, sqls[i]);
+        if (!stmt)
+            return;
+        ald_stmt_bind_i64(stmt, 1, (int64_t)old->task);
+        ald_stmt_bind_i64(stmt, 2, (int64_t)old->seq);
+        vault_run(self, stmt);
+    }
+    vault_count_old(self, old);
+}
 
 /* One ended task and all that hangs on it, leaving a tomb. */
 static void vault_bury(struct vault *self, const struct vault_old *old, int64_t now_ms)
@@ -163,7 +196,9 @@ static void vault_bury(struct vault *self, const struct vault_old *old, int64_t 
         "DELETE FROM ways WHERE task = ?1",
         "DELETE FROM submits WHERE task = ?1",
         "DELETE FROM pushes WHERE task = ?1",
+        "DELETE FROM again WHERE task = ?1",
     };
+    vault_spare_forget(self, old->task);
     for (size_t i = 0; i < ALD_COUNT(sqls); i++) {
         ald_stmt_t *stmt = vault_prepare(self, sqls[i]);
         if (!stmt)
@@ -175,11 +210,7 @@ static void vault_bury(struct vault *self, const struct vault_old *old, int64_t 
             ald_stmt_bind_i64(stmt, 3, now_ms);
         vault_run(self, stmt);
     }
-    books_add(&self->books, BOOK_TASKS_PURGED, 1);
-    if (old->state >= 0 && old->state < ALD_STATE_COUNT)
-        books_add(&self->books, BOOK_STATE_PURGED + (unsigned)old->state, 1);
-    if (old->source >= 0 && old->source < ALD_SOURCE_COUNT)
-        books_add(&self->books, BOOK_SOURCE_PURGED + (unsigned)old->source, 1);
+    vault_count_old(self, old);
 }
 
 enum { VAULT_PURGE_MAX = 1000 };
@@ -203,8 +234,9 @@ static size_t vault_purge_results(struct vault *self, const struct vault_bounds 
     size_t count = 0;
     ald_stmt_t *stmt = vault_prepare(
         self, "SELECT task, seq, published_ms, state, source,"
-              " EXISTS (SELECT 1 FROM pushes p WHERE p.task = results.task AND p.state = 1)"
-              " FROM results WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
+              " EXISTS (SELECT 1 FROM pushes p WHERE p.task = results.task AND p.state = 1),"
+              " corrects, EXISTS (SELECT 1 FROM results c WHERE c.corrects = results.seq"
+              " AND c.corrects > 0) FROM results WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
     if (!stmt)
         return 0;
     ald_stmt_bind_i64(stmt, 1, self->indexed_seq);
@@ -213,11 +245,16 @@ static size_t vault_purge_results(struct vault *self, const struct vault_bounds 
         old[count++] = (struct vault_old){.task = (uint64_t)ald_stmt_i64(stmt, 0),
                                           .seq = (uint64_t)ald_stmt_i64(stmt, 1),
                                           .state = ald_stmt_i64(stmt, 3),
-                                          .source = ald_stmt_i64(stmt, 4)};
+                                          .source = ald_stmt_i64(stmt, 4),
+                                          .corrects = ald_stmt_i64(stmt, 6) != 0,
+                                          .corrected = ald_stmt_i64(stmt, 7) != 0};
     }
     ald_stmt_reset(stmt);
     for (size_t i = 0; i < count; i++)
-        vault_bury(self, &old[i], now_ms);
+        if (old[i].corrected)
+            vault_bury_result(self, &old[i]);
+        else
+            vault_bury(self, &old[i], now_ms);
     if (count > 0)
         (void)vault_run_bounded(self,
                                 "DELETE FROM sums WHERE seq IN (SELECT seq FROM sums WHERE"
@@ -306,6 +343,7 @@ bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t l
                             "DELETE FROM keys WHERE task_key IN (SELECT task_key FROM keys WHERE"
                             " at_ms < ?1 LIMIT ?2)",
                             before->keys_ms, limit);
+    vault_spare_purge(self, before->spare_ms, limit);
     if (vault_commit(self) != ALD_OK)
         return false;
     return most >= limit;

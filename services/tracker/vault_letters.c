@@ -138,11 +138,12 @@ bool vault_letter_of(struct vault *self, uint64_t task, enum ald_reason reason,
 {
     ald_stmt_t *stmt = vault_prepare(self, "SELECT letter FROM letters WHERE task = ?1 AND"
                                            " task <> 0 AND reason = ?2 AND state = 0"
-                                           " AND digest = ''");
+                                           " AND (reason <> ?3 OR digest = '')");
     if (!stmt)
         return false;
     ald_stmt_bind_i64(stmt, 1, (int64_t)task);
     ald_stmt_bind_i64(stmt, 2, reason);
+    ald_stmt_bind_i64(stmt, 3, ALD_REASON_CONSUMER_REJECTED); /* with a digest: a consumer's */
     bool found = vault_step(self, stmt);
     if (found)
         ald_text_cut(out, ALD_ULID_MAX, ald_stmt_text(stmt, 0));

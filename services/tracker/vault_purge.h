@@ -18,6 +18,7 @@ struct vault_bounds {
     int64_t kept_arrival; /* and those after this, whose senders are not on disk yet */
     int64_t tombs_ms;     /* what is remembered of purged tasks */
     int64_t keys_ms;      /* idempotency keys */
+    int64_t spare_ms;     /* what was submitted, of tasks made before */
 };
 
 /* Delete at most `limit` of each, in a transaction of its own; true while more wait. */

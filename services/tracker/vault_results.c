@@ -64,8 +64,8 @@ void vault_result_add(struct vault *self, struct vault_result *result)
 {
     ald_stmt_t *stmt = vault_prepare(
         self, "INSERT INTO results (seq, task, provider, state, source, code, result_json, digest,"
-              " received_ms, published_ms, arrival, trace, result)"
-              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
+              " received_ms, published_ms, arrival, trace, result, corrects)"
+              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)");
     if (!stmt)
         return;
     result->seq = ++self->last_seq;
@@ -82,17 +82,24 @@ void vault_result_add(struct vault *self, struct vault_result *result)
     ald_stmt_bind_i64(stmt, 11, result->arrival);
     ald_stmt_bind_text(stmt, 12, result->trace);
     ald_stmt_bind_blob(stmt, 13, result->result);
+    ald_stmt_bind_i64(stmt, 14, (int64_t)result->corrects);
     vault_run(self, stmt);
     vault_sum(self, result->seq, result->result.len);
-    books_add(&self->books, BOOK_STATE + result->state, 1);
-    books_add(&self->books, BOOK_SOURCE + result->source, 1);
+    if (result->corrects == 0) {
+        books_add(&self->books, BOOK_STATE + result->state, 1);
+        books_add(&self->books, BOOK_SOURCE + result->source, 1);
+    } else { /* the task has ended once, and stays so */
+        books_add(&self->books, BOOK_CORRECTIONS, 1);
+        books_add(&self->books, BOOK_CORRECTIONS_APPLIED, result->arrival != 0);
+    }
     vault_gather_add(self, result->task, GATHER_RESULT, (int64_t)result->seq);
 }
 
 static uint64_t vault_found(struct vault *self, uint64_t task)
 {
     uint64_t seq = 0;
-    ald_stmt_t *stmt = vault_prepare(self, "SELECT no FROM finds WHERE task = ?1 AND kind = 0");
+    ald_stmt_t *stmt = vault_prepare(
+        self, "SELECT no FROM finds WHERE task = ?1 AND kind = 0 ORDER BY no DESC LIMIT 1");
     if (!stmt)
         return 0;
     ald_stmt_bind_i64(stmt, 1, (int64_t)task);
@@ -110,8 +117,8 @@ bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vaul
     if (seq == 0)
         return false;
     ald_stmt_t *stmt = vault_prepare(
-        self, "SELECT r.state, r.digest, t.provider_id, r.arrival FROM results r LEFT JOIN tasks t"
-              " ON t.id = r.task WHERE r.seq = ?1");
+        self, "SELECT r.state, r.digest, t.provider_id, r.arrival, r.corrects FROM results r"
+              " LEFT JOIN tasks t ON t.id = r.task WHERE r.seq = ?1");
     if (!stmt)
         return false;
     ald_stmt_bind_i64(stmt, 1, (int64_t)seq);
@@ -122,6 +129,7 @@ bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vaul
         ald_text_cut(out->digest, sizeof out->digest, ald_stmt_text(stmt, 1));
         ald_text_cut(out->provider_id, sizeof out->provider_id, ald_stmt_text(stmt, 2));
         out->called = ald_stmt_i64(stmt, 3) != 0;
+        out->corrected = ald_stmt_i64(stmt, 4) != 0;
     }
     ald_stmt_reset(stmt);
     return found;

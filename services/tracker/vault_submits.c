@@ -1,6 +1,7 @@
 #include "services/tracker/vault_submits.h"
 
 #include "common/base/text.h"
+#include "services/tracker/vault_again.h"
 #include "services/tracker/vault_sql.h"
 
 void vault_submit_add(struct vault *self, const struct vault_submit *row)
@@ -62,6 +63,7 @@ void vault_submit_stale(struct vault *self, uint64_t task, int64_t stale_after_m
 
 void vault_submit_settle(struct vault *self, uint64_t task)
 {
+    vault_spare_forget(self, task);
     ald_stmt_t *stmt =
         vault_prepare(self, "UPDATE submits SET stage = 3, body = NULL WHERE task = ?1");
     if (!stmt)

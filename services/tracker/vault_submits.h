@@ -1,7 +1,7 @@
 /* vault_submits.h - the part of the vault that is about tasks which aldaba submits itself: what is
  * to be sent, and how far it has come (submission.h). The parameters are kept until they are no
  * longer needed, and no longer: where they may be sent again (vault_resubmits.h), until the task's
- * end.
+ * end; for a person who may have the task made anew, as vault_again.h says.
  *
  * Within the caller's transaction, errors sticky, as in vault.h. One owner.
  */

@@ -63,7 +63,7 @@ static enum ald_rc verify_books(struct verify *self)
     const int64_t *closed = count.sums.counted;
     int64_t open =
         count.sums.letters - closed[BOOK_LETTERS_RESOLVED] - closed[BOOK_LETTERS_DROPPED];
-    if (!books_balance(&count.now, count.sums.tasks - count.sums.results, open, &which))
+    if (!books_balance(&count.now, recount_open(&count), open, &which))
         ald_report_problem(self->report, "tracker.db: %s", which);
     return ALD_OK;
 }

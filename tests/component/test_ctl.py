@@ -419,7 +419,7 @@ REPLAY = {"id": "01J0000000000000000000000R", "state": "running", "total": 10, "
 
 def test_all_letters_are_replayed_by_the_dlq(gateway):
     counts = [{"result": "applied", "reason": "malformed", "why": "", "count": 9},
-              {"result": "skipped", "reason": "expired", "why": "not_allowed", "count": 1}]
+              {"result": "skipped", "reason": "expired", "why": "unvouched", "count": 1}]
     gateway.plan("POST", "/v1/dead-letters/replay", (202, REPLAY))
     gateway.plan("GET", f"/v1/replays/{REPLAY['id']}", (503, {"detail": "away"}), (200, REPLAY),
                  (200, {**REPLAY, "state": "done", "counts": counts}))
@@ -429,7 +429,7 @@ def test_all_letters_are_replayed_by_the_dlq(gateway):
                "--by", "ana", "--yes", "--url", gateway.url)
     said = json.loads(gateway.heard[0].body)
     assert said == {"by": "ana", "reason": "malformed", "since": 1769817600000, "rate": 5}
-    assert done.returncode == 0 and "not_allowed" in done.stdout and "done" in done.stderr, done
+    assert done.returncode == 0 and "unvouched" in done.stdout and "done" in done.stderr, done
     assert "\r" not in done.stderr, "a bar on what is no terminal"
     gateway.plan("GET", f"/v1/replays/{REPLAY['id']}", (200, {**REPLAY, "state": "cancelled"}))
     dry = run("dlq", "replay", "all", "--dry-run", "--json", "--url", gateway.url)

@@ -223,17 +223,22 @@ def test_replay_of_a_held_letter(desk):
     assert head["rc"] == "conflict" and "closed" in head["detail"]
 
 
-def test_what_a_person_may_not(sleepy):
+NEEDS = {"conflict": "publish", "expired": "buy", "submit_failed": "buy", "submit_uncertain": "buy",
+         "unauthenticated": "believe", "unknown_task": None}
+
+
+def test_what_needs_a_word(sleepy):
     sleepy.tracker()
-    for number, (reason, rc) in enumerate([
-            ("conflict", "conflict"), ("expired", "conflict"), ("submit_failed", "conflict"),
-            ("submit_uncertain", "conflict"), ("unauthenticated", "invalid")], 1):
+    for number, (reason, needs) in enumerate(NEEDS.items(), 1):
         mine = sleepy.keep(letter(number, reason=reason))
-        head, (view,) = sleepy.ask("letter.replay", letter=mine)
-        assert head["rc"] == rc and head["detail"].endswith("."), (reason, head)
-        assert view["state"] == "open"
-    mine = sleepy.keep(letter(9))
-    assert sleepy.ask("letter.replay", letter=mine, believe=True)[0]["rc"] == "invalid"
+        for word in {"believe", "buy", "publish", None} - {needs}:
+            head, (view,) = sleepy.ask("letter.replay", letter=mine, **({word: True} if word else {}))
+            assert head["rc"] == "invalid" and head["detail"].endswith("."), (reason, head)
+            assert view["state"] == "open"
+            assert word or f"--{needs}" in head["detail"]
+        if needs:
+            both = {needs: True, "buy": True, "believe": True}
+            assert sleepy.ask("letter.replay", letter=mine, **both)[0]["rc"] == "invalid"
     for kind in ("letter.show", "letter.replay", "letter.drop"):
         assert sleepy.ask(kind, letter=ulid())[0]["rc"] == "notfound"
     assert not sleepy.events.items
@@ -246,6 +251,37 @@ def test_believed_by_an_admin(sleepy):
     sleepy.until_state(mine, "resolved")
     (item,) = tracker.of(mine)
     assert item["believe"] is True and item["by_person"] is True
+
+
+def test_bought_and_published(sleepy):
+    """The word goes with the attempt, also after a kill; the answer closes the letter, and a refusal
+    says why in a sentence."""
+    tracker = sleepy.tracker()
+    tracker.judge = lambda item: None
+    bought = sleepy.keep({**letter(1, reason="expired"), "original": b""})
+    published = sleepy.keep(letter(2, reason="conflict"))
+    assert sleepy.ask("letter.replay", letter=bought, buy=True, by="ana")[0]["rc"] == "ok"
+    assert sleepy.ask("letter.replay", letter=published, publish=True, by="ana")[0]["rc"] == "ok"
+    until(lambda: tracker.of(bought) and tracker.of(published), SOON_S, "not sent")
+    sleepy.daemon.kill9()
+    answers = {bought: {"disposition": "replaced", "reason": "1234567890"},
+               published: {"disposition": "still", "reason": "purged"}}
+    tracker.judge = lambda item: answers[item["letter"]]
+    sleepy.daemon.start()
+    sleepy.until_state(bought, "resolved")
+    for item in tracker.of(bought):
+        assert item["buy"] is True and item["by_person"] is True and item["attempt"] == 1
+        assert item["original"] == b"" and item["asked_at_ms"] > 0 and not item.get("publish")
+    for item in tracker.of(published):
+        assert item["publish"] is True and not item.get("buy") and item["original"]
+    view, (attempt,) = sleepy.show(bought)
+    assert view["outcome"] == "replaced" and attempt["detail"] == "1234567890"
+    until(lambda: sleepy.show(published)[1][0].get("outcome") == "still", SOON_S, "not answered")
+    view, (attempt,) = sleepy.show(published)
+    assert view["state"] == "open" and attempt["detail"].endswith("not kept any more.")
+    answers[published] = {"disposition": "corrected", "reason": ""}
+    assert sleepy.ask("letter.replay", letter=published, publish=True)[0]["rc"] == "ok"
+    sleepy.until_state(published, "resolved")
 
 
 def test_under_way(sleepy):

@@ -292,7 +292,7 @@ def test_a_bulk_replay(sleepy):
     view, counts = until_replay(sleepy, job)
     assert (view["total"], view["scanned"], view["seen"]) == (72, 72, 69)
     assert (view["replayed"], view["answered"], view["skipped"]) == (60, 60, 9)
-    assert counts.pop(("skipped", "expired", "not_allowed")) == 5
+    assert counts.pop(("skipped", "expired", "unvouched")) == 5
     assert counts.pop(("skipped", "unauthenticated", "unvouched")) == 4
     said = collections.Counter(outcomes(item)["disposition"] for item in tracker.items)
     assert {key[0]: count for key, count in counts.items()} == said
@@ -418,6 +418,6 @@ def test_a_bulk_dry_run(sleepy):
     assert (view["seen"], view["replayed"], view["skipped"]) == (42, 40, 2)
     assert counts == {("applied", "unknown_task", ""): 10,
                       ("still", "unknown_task", "unknown_task"): 30,
-                      ("skipped", "expired", "not_allowed"): 2}
+                      ("skipped", "expired", "unvouched"): 2}
     assert sleepy.books() == (42, 0, 0, 0)
     assert not sleepy.show(letters[0])[1]

@@ -38,9 +38,9 @@ static void test_states(void **state)
 static void test_dispositions(void **state)
 {
     (void)state;
-    static const char *const want[ALD_DISP_ANSWERS] = {"applied", "progress", "duplicate",
-                                                       "parked",  "dead",     "dropped",
-                                                       "busy",    "refused",  "still"};
+    static const char *const want[ALD_DISP_ANSWERS] = {
+        "applied", "progress", "duplicate", "parked",   "dead",     "dropped",
+        "busy",    "refused",  "still",     "replaced", "corrected"};
     for (int i = 0; i < ALD_DISP_ANSWERS; i++) {
         enum ald_disposition found = ALD_DISP_ANSWERS;
         assert_string_equal(ald_disposition_name((enum ald_disposition)i), want[i]);

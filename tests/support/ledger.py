@@ -2,8 +2,8 @@
 
 The words are those of the checkers that message brokers are judged by: every *attempt* is a
 callback that was begun, *acknowledged* means that its sender saw a 2xx. An acknowledged callback
-is *ok* when its task has exactly one result; *lost* when it has none; a task with two results is
-*duplicated*; a result that nobody gave is *unexpected*; *recovered* are tasks that have their
+is *ok* when its task has exactly one result; *lost* when it has none; a task with two results, other
+than a correction, is *duplicated*; a result that nobody gave is *unexpected*; *recovered* are tasks that have their
 result although no callback of theirs was ever acknowledged.
 """
 import collections
@@ -92,7 +92,7 @@ class Ledger:
         verdict.acknowledged += acknowledged
         if provider_id not in self.tasks:
             return
-        results = len(events[self.tasks[provider_id]])
+        results = len(ends_of(events[self.tasks[provider_id]]))
         if results == 1:
             verdict.ok += acknowledged
             verdict.recovered += acknowledged == 0
@@ -104,10 +104,15 @@ def is_2xx(status):
     return status is not None and 200 <= status < 300
 
 
+def ends_of(events):
+    """Without corrections of what aldaba had given up."""
+    return [event for event in events if not event.get("corrects")]
+
+
 def check_task(verdict, provider_id, events, given):
     if not events:
         verdict.unended.append(provider_id)
-    if len(events) > 1:
+    if len(ends_of(events)) > 1:
         verdict.duplicated.append(provider_id)
     for event in events:
         said = bytes(event.get("result") or b"").decode("utf-8", "replace")

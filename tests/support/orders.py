@@ -4,6 +4,7 @@ provider's ledger tells what was bought."""
 import itertools
 
 from support.background import Background, task_for_certain
+from support.ledger import ends_of
 from support.until import until
 
 # What becomes of the requests of an order, in turn (sandbox/fates.py).
@@ -56,4 +57,4 @@ class Orders(Background):
             assert (ended["state"], ended["result"]) == ("done", found[0]["answer"]), (ref, ended)
         elif not found:
             assert (ended["state"], ended["code"]) == ("expired", "submit_uncertain"), (ref, ended)
-        assert len(self.house.events_of(self.tasks[ref])) == 1, ref
+        assert len(ends_of(self.house.events_of(self.tasks[ref]))) == 1, ref

@@ -451,7 +451,7 @@ def test_rule_7_unmapped_words_are_tried_by_schedule_and_stay(house):
 
 
 def test_rule_7_expired_has_nothing_to_try():
-    profile = {"callback": {"stale_after": "300ms"},
+    profile = {"callback": {"stale_after": "300ms"}, "late_results": "keep",
                "poll": {"schedule": {"first_after": "300ms", "give_up_after": "1s"}}}
     with House(profile=profile,
                settings={**FAST_DESK, "tracker": {"last_poll_grace": "500ms"}}) as house:
@@ -475,14 +475,14 @@ def test_rule_7_expired_has_nothing_to_try():
 def unbalanced(books):
     """Sentences about what does not add up in one reading."""
     arrived, tasks, letters = books["arrivals"], books["tasks"], books["letters"]
-    results = books["results"]
+    results, corrections = books["results"], books["corrections"]
     ends = sum(tasks[word] for word in EVERY_END)
     sums = {
         "arrivals": (arrived["received"], sum(arrived[word] for word in EVERY_ARRIVAL)),
         "tasks": (tasks["created"], tasks["open"] + ends),
         "results": (sum(results.values()), ends),
         "applied": (arrived["applied"] + tasks["expired"] + tasks["cancelled"],
-                    sum(results.values()) - results["poll"]),
+                    sum(results.values()) - results["poll"] + corrections["applied"]),
         "letters": (letters["made"], letters["open"] + letters["resolved"] + letters["dropped"]),
     }
     return [f"{name}: {one} is not {other}" for name, (one, other) in sums.items() if one != other]

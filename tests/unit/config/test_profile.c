@@ -89,6 +89,12 @@ static const struct load_case load_cases[] = {
     {"{}", ""},
     {HEAD POLL ", callback: {verification_file: {path: /2captcha.txt, content: x}}}", ""},
     {HEAD POLL ", callback: {auth: {source_ips: [10.0.0.0/8, \"::1\"]}}}", ""},
+    {"p: {family: inphp, poll: none, late_results: keep, volatile: [/a]}", ""},
+    {"p: {family: inphp, poll: none, late_results: drop}",
+     "p.yaml:1:32: late_results is \"drop\"; it must be one of: keep publish.\n"},
+    {"p: {family: inphp, poll: none, volatile: [/a, b]}",
+     "p.yaml:1:32: volatile: at most 8 JSON pointers of at most 128 characters, such as /url: not "
+     "b.\n"},
     {"p: {poll: none}", "p.yaml:1:1: p needs a family, such as family: inphp.\n"},
     {"p: {family: inhpp, poll: none}",
      "p.yaml:1:5: family is \"inhpp\"; it must be one of: inphp.\n"},
@@ -376,6 +382,34 @@ static void test_digest(void **state)
     }
 }
 
+/* Rule 9: members that differ each time, such as a signed address, do not make a conflict. */
+static void test_volatile(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } cases[] = {
+        {"{\"url\":\"x?sig=1\",\"text\":\"A\"}", "{\"text\":\"A\",\"url\":\"x?sig=2\"}", true},
+        {"{\"url\":\"x?sig=1\",\"text\":\"A\"}", "{\"text\":\"B\",\"url\":\"x?sig=1\"}", false},
+        {"{\"url\":\"x\",\"text\":\"A\"}", "{\"text\":\"A\"}", true},
+        {"{\"files\":[{\"at\":1,\"n\":2}]}", "{\"files\":[{\"at\":2,\"n\":2}]}", true},
+        {"{\"files\":[{\"at\":1},{\"at\":1}]}", "{\"files\":[{\"at\":1},{\"at\":2}]}", false},
+        {"{\"in\":{\"url\":\"x\"}}", "{\"in\":{\"url\":\"y\"}}", false},
+        {"{\"url\":[1,2],\"a\":1}", "{\"url\":{},\"a\":1}", true},
+    };
+    struct ald_profile p = profile_of("volatile: [/url, /files/0/at]");
+    assert_int_equal(p.volatile_count, 2);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        char a[65];
+        char b[65];
+        ald_profile_digest(&p, "done", ald_span_str(cases[i].a), true, a);
+        ald_profile_digest(&p, "done", ald_span_str(cases[i].b), true, b);
+        if ((strcmp(a, b) == 0) != cases[i].same)
+            fail_msg("%s and %s", cases[i].a, cases[i].b);
+    }
+}
+
 static void test_words(void **state)
 {
     (void)state;
@@ -448,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_fit_says_where),
         cmocka_unit_test(test_print_reads_back),
         cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_volatile),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_kept),
     };

@@ -39,21 +39,40 @@ static void test_example(void **state)
 struct reason_case {
     enum ald_reason reason;
     bool scheduled;
-    enum letter_verdict replay;
-    enum letter_verdict vouched;
+    enum letter_verdict said[LETTER_PUBLISH + 1]; /* with each word */
 };
 
 static const struct reason_case reason_cases[] = {
-    {ALD_REASON_NONE, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
-    {ALD_REASON_MALFORMED, false, LETTER_YES, LETTER_NOT_FORGED},
-    {ALD_REASON_UNAUTHENTICATED, false, LETTER_UNVOUCHED, LETTER_YES},
-    {ALD_REASON_UNKNOWN_TASK, true, LETTER_YES, LETTER_NOT_FORGED},
-    {ALD_REASON_UNMAPPED_STATUS, true, LETTER_YES, LETTER_NOT_FORGED},
-    {ALD_REASON_CONFLICT, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
-    {ALD_REASON_SUBMIT_FAILED, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
-    {ALD_REASON_SUBMIT_UNCERTAIN, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
-    {ALD_REASON_EXPIRED, false, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED},
-    {ALD_REASON_CONSUMER_REJECTED, true, LETTER_YES, LETTER_NOT_FORGED},
+    {ALD_REASON_NONE,
+     false,
+     {LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED, LETTER_NOT_ALLOWED}},
+    {ALD_REASON_MALFORMED,
+     false,
+     {LETTER_YES, LETTER_NOT_FORGED, LETTER_NOT_FORGED, LETTER_NOT_FORGED}},
+    {ALD_REASON_UNAUTHENTICATED,
+     false,
+     {LETTER_UNVOUCHED, LETTER_YES, LETTER_NOT_FORGED, LETTER_NOT_FORGED}},
+    {ALD_REASON_UNKNOWN_TASK,
+     true,
+     {LETTER_YES, LETTER_NOT_FORGED, LETTER_NOT_FORGED, LETTER_NOT_FORGED}},
+    {ALD_REASON_UNMAPPED_STATUS,
+     true,
+     {LETTER_YES, LETTER_NOT_FORGED, LETTER_NOT_FORGED, LETTER_NOT_FORGED}},
+    {ALD_REASON_CONFLICT,
+     false,
+     {LETTER_UNVOUCHED, LETTER_NOT_FORGED, LETTER_NOT_FORGED, LETTER_YES}},
+    {ALD_REASON_SUBMIT_FAILED,
+     false,
+     {LETTER_UNVOUCHED, LETTER_NOT_FORGED, LETTER_YES, LETTER_NOT_FORGED}},
+    {ALD_REASON_SUBMIT_UNCERTAIN,
+     false,
+     {LETTER_UNVOUCHED, LETTER_NOT_FORGED, LETTER_YES, LETTER_NOT_FORGED}},
+    {ALD_REASON_EXPIRED,
+     false,
+     {LETTER_UNVOUCHED, LETTER_NOT_FORGED, LETTER_YES, LETTER_NOT_FORGED}},
+    {ALD_REASON_CONSUMER_REJECTED,
+     true,
+     {LETTER_YES, LETTER_NOT_FORGED, LETTER_NOT_FORGED, LETTER_NOT_FORGED}},
 };
 
 static void test_reasons(void **state)
@@ -66,19 +85,21 @@ static void test_reasons(void **state)
         struct letter letter = letter_made(want->reason);
         assert_int_equal(letter.state, LETTER_OPEN);
         assert_int_equal(letter.due_at_ms != 0, want->scheduled);
-        struct letter plain = letter;
-        assert_int_equal(letter_replay(&plain, false, NOW), want->replay);
-        assert_int_equal(plain.due_at_ms == NOW, want->replay == LETTER_YES);
-        struct letter vouched = letter;
-        assert_int_equal(letter_replay(&vouched, true, NOW), want->vouched);
-        assert_int_equal(vouched.believe, want->vouched == LETTER_YES);
+        for (int word = LETTER_PLAIN; word <= LETTER_PUBLISH; word++) {
+            struct letter asked = letter;
+            enum letter_verdict said = letter_replay(&asked, (enum letter_word)word, NOW);
+            assert_int_equal(said, want->said[word]);
+            assert_int_equal(asked.due_at_ms == NOW && asked.by_person, said == LETTER_YES);
+            assert_int_equal(asked.word, said == LETTER_YES ? word : LETTER_PLAIN);
+            assert_int_equal(letter_why(said, want->reason)[0] != '\0', said != LETTER_YES);
+        }
         struct letter dropped = letter;
         assert_int_equal(letter_drop(&dropped, NOW + 5), LETTER_YES);
         assert_int_equal(dropped.state, LETTER_DROPPED);
         assert_true(dropped.closing);
         assert_int_equal(dropped.due_at_ms, 0);
         assert_int_equal(dropped.closed_at_ms, NOW + 5);
-        bool refused = want->replay == LETTER_NOT_ALLOWED;
+        bool refused = want->said[0] == LETTER_NOT_ALLOWED;
         assert_int_equal(refused, letter_rule_of(want->reason)->refused != NULL);
     }
 }
@@ -100,6 +121,8 @@ static const struct answer_case answer_cases[] = {
     {"busy", ALD_DISP_BUSY, LETTER_OPEN, LETTER_OPEN},
     {"refused", ALD_DISP_REFUSED, LETTER_OPEN, LETTER_OPEN},
     {"still", ALD_DISP_STILL, LETTER_OPEN, LETTER_OPEN},
+    {"replaced", ALD_DISP_REPLACED, LETTER_RESOLVED, LETTER_RESOLVED},
+    {"corrected", ALD_DISP_CORRECTED, LETTER_RESOLVED, LETTER_RESOLVED},
 };
 
 static void test_answers(void **state)
@@ -118,7 +141,7 @@ static void test_answers(void **state)
         assert_false(planned.closing);
 
         struct letter asked = letter_made(ALD_REASON_MALFORMED);
-        assert_int_equal(letter_replay(&asked, false, NOW), LETTER_YES);
+        assert_int_equal(letter_replay(&asked, LETTER_PLAIN, NOW), LETTER_YES);
         assert_true(letter_begin(&asked, NOW));
         assert_true(asked.by_person);
         (void)letter_answer(&asked, &plan, want->disposition, NOW, 0);
@@ -142,7 +165,7 @@ static void test_held_and_replayed(void **state)
     assert_int_equal(letter.state, LETTER_HELD);
     assert_int_equal(letter.due_at_ms, 0);
     for (uint64_t attempt = plan.max_attempts + 1; attempt < 9; attempt++) {
-        assert_int_equal(letter_replay(&letter, false, NOW), LETTER_YES);
+        assert_int_equal(letter_replay(&letter, LETTER_PLAIN, NOW), LETTER_YES);
         assert_int_equal(letter.state, LETTER_HELD);
         assert_true(letter_begin(&letter, NOW));
         assert_int_equal(letter.attempts, attempt);
@@ -163,7 +186,7 @@ static void test_under_way(void **state)
     assert_true(letter_begin(&letter, letter.due_at_ms));
     letter.revision = 5;
     assert_int_equal(letter.pinned, 4);
-    assert_int_equal(letter_replay(&letter, false, NOW), LETTER_UNDER_WAY);
+    assert_int_equal(letter_replay(&letter, LETTER_PLAIN, NOW), LETTER_UNDER_WAY);
     assert_int_equal(letter_drop(&letter, NOW), LETTER_UNDER_WAY);
     assert_false(letter_begin(&letter, INT64_MAX));
     assert_int_equal(letter.attempts, 1);
@@ -216,7 +239,7 @@ static void test_rule_7_an_edit_under_way(void **state)
     assert_int_equal(letter_edit(&letter, 1), LETTER_YES);
     assert_int_equal(letter.pinned, 1);
     (void)letter_answer(&letter, &plan, ALD_DISP_STILL, NOW, 0);
-    assert_int_equal(letter_replay(&letter, false, NOW), LETTER_YES);
+    assert_int_equal(letter_replay(&letter, LETTER_PLAIN, NOW), LETTER_YES);
     assert_true(letter_asked(&letter));
     assert_true(letter_begin(&letter, NOW));
     assert_int_equal(letter.pinned, 2);
@@ -231,7 +254,7 @@ static void test_closed_stays_closed(void **state)
     struct letter letter = letter_made(ALD_REASON_UNKNOWN_TASK);
     assert_int_equal(letter_drop(&letter, NOW), LETTER_YES);
     assert_int_equal(letter_drop(&letter, NOW), LETTER_CLOSED);
-    assert_int_equal(letter_replay(&letter, false, NOW), LETTER_CLOSED);
+    assert_int_equal(letter_replay(&letter, LETTER_PLAIN, NOW), LETTER_CLOSED);
     assert_false(letter_begin(&letter, INT64_MAX));
 }
 
@@ -241,7 +264,7 @@ static void test_empty_has_nothing_to_judge(void **state)
     struct letter letter = {.reason = ALD_REASON_UNKNOWN_TASK, .empty = true};
     letter_open(&letter, &plan, NOW, 0);
     assert_int_equal(letter.due_at_ms, 0);
-    assert_int_equal(letter_replay(&letter, false, NOW), LETTER_EMPTY);
+    assert_int_equal(letter_replay(&letter, LETTER_PLAIN, NOW), LETTER_EMPTY);
 }
 
 static void test_unproven(void **state)

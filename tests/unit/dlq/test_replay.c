@@ -54,31 +54,33 @@ static void test_what_is_skipped(void **state)
     (void)state;
     static const struct {
         enum ald_reason reason;
-        const char *plain, *believe;
+        enum letter_word word; /* that it takes */
     } cases[] = {
-        {ALD_REASON_MALFORMED, "", "not_forged"},
-        {ALD_REASON_UNAUTHENTICATED, "unvouched", ""},
-        {ALD_REASON_UNKNOWN_TASK, "", "not_forged"},
-        {ALD_REASON_UNMAPPED_STATUS, "", "not_forged"},
-        {ALD_REASON_CONFLICT, "not_allowed", "not_allowed"},
-        {ALD_REASON_CONSUMER_REJECTED, "", "not_forged"},
+        {ALD_REASON_MALFORMED, LETTER_PLAIN},         {ALD_REASON_UNAUTHENTICATED, LETTER_BELIEVE},
+        {ALD_REASON_UNKNOWN_TASK, LETTER_PLAIN},      {ALD_REASON_UNMAPPED_STATUS, LETTER_PLAIN},
+        {ALD_REASON_CONFLICT, LETTER_PUBLISH},        {ALD_REASON_SUBMIT_FAILED, LETTER_BUY},
+        {ALD_REASON_SUBMIT_UNCERTAIN, LETTER_BUY},    {ALD_REASON_EXPIRED, LETTER_BUY},
+        {ALD_REASON_CONSUMER_REJECTED, LETTER_PLAIN},
     };
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
-        for (unsigned believe = 0; believe < 2; believe++) {
+        for (int word = LETTER_PLAIN; word <= LETTER_PUBLISH; word++) {
             struct replay replay = replay_running();
             struct letter letter = letter_made(cases[i].reason);
-            replay.believe = believe != 0;
-            const char *want = believe ? cases[i].believe : cases[i].plain;
+            replay.word = (enum letter_word)word;
+            const char *want = replay.word == cases[i].word  ? ""
+                               : replay.word == LETTER_PLAIN ? "unvouched"
+                                                             : "not_forged";
             assert_string_equal(replay_take(&replay, &letter, NOW), want);
             assert_int_equal(replay.seen, 1);
             assert_int_equal(replay.replayed, want[0] == '\0');
             assert_int_equal(replay.skipped, want[0] != '\0');
             assert_int_equal(letter.by_person, want[0] == '\0');
+            assert_int_equal(letter.word, want[0] == '\0' ? word : LETTER_PLAIN);
         }
     }
     struct replay replay = replay_running();
     struct letter asked = letter_made(ALD_REASON_UNKNOWN_TASK);
-    assert_int_equal(letter_replay(&asked, false, NOW), LETTER_YES);
+    assert_int_equal(letter_replay(&asked, LETTER_PLAIN, NOW), LETTER_YES);
     assert_string_equal(replay_take(&replay, &asked, NOW), "asked");
     struct letter busy = letter_made(ALD_REASON_UNKNOWN_TASK);
     assert_true(letter_begin(&busy, busy.due_at_ms));

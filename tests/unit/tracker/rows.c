@@ -94,6 +94,18 @@ uint64_t rows_end(struct rows *self, uint64_t id, const char *digest)
     return result.seq;
 }
 
+uint64_t rows_correct(struct rows *self, uint64_t id, uint64_t corrects)
+{
+    struct vault_result result = {.task = id,
+                                  .provider = ald_span_str("two"),
+                                  .state = ALD_STATE_DONE,
+                                  .source = ALD_SOURCE_LATE,
+                                  .published_ms = (int64_t)id * 10 + 5,
+                                  .corrects = corrects};
+    vault_result_add(&self->vault, &result);
+    return result.seq;
+}
+
 int64_t rows_arrival(struct rows *self, uint64_t task, enum ald_disposition disposition,
                      int64_t at_ms)
 {

@@ -25,6 +25,8 @@ void rows_index(struct rows *self, uint64_t lowest_open);
 void rows_task(struct rows *self, uint64_t id, const char *provider_id);
 /* Ends as done, published at id * 10; returns the result's number. */
 uint64_t rows_end(struct rows *self, uint64_t id, const char *digest);
+/* A correction of result `corrects` of this task, published at id * 10 + 5; returns its number. */
+uint64_t rows_correct(struct rows *self, uint64_t id, uint64_t corrects);
 /* Returns its number. Its ref is two/77. */
 int64_t rows_arrival(struct rows *self, uint64_t task, enum ald_disposition disposition,
                      int64_t at_ms);

@@ -22,6 +22,7 @@
 #include "services/tracker/pending_submit.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_submits.h"
+#include "tests/unit/tracker/kept.h"
 
 static const char SHOP[] =
     "two: {secrets: {key: {env: ALD_TEST_KEY}}, id: {pattern: \"^[0-9]+$\"}, codes: {_default: "
@@ -171,17 +172,6 @@ ALD_UNUSED static const char *letters_of(struct stage *stage, uint64_t task)
     }
     ald_stmt_reset(stmt);
     return text;
-}
-
-ALD_UNUSED static bool kept(struct stage *stage, uint64_t task)
-{
-    char base[ALD_BASE_MAX];
-    struct ald_buf body;
-    ald_buf_init(&body, ALD_SUBMISSION_MAX);
-    (void)vault_submit_job(&stage->tracker.vault, task, base, &body);
-    bool any = body.len > 0;
-    ald_buf_free(&body);
-    return any;
 }
 
 /* Ordered, handed out, started as attempt 1 of the lease `leases`. */

@@ -67,7 +67,8 @@ uint64_t stage_poll(struct stage *self, const struct msg_outcome *outcome);
 /* Judge the newest letter (or the one of this id) again, as the dlq holds it. */
 struct stage_again {
     const char *letter; /* NULL: the newest */
-    bool by_person, believe;
+    bool by_person, believe, buy, publish;
+    int64_t asked_at_ms; /* wall; 0 = now */
 };
 struct msg_ack stage_reinject(struct stage *self, const struct stage_again *again);
 struct msg_ack stage_close(struct stage *self, const char *letter);

@@ -52,7 +52,9 @@ static struct arrival_decision decided(const struct scene *self)
     struct arrival_decision decision;
     arrival_decide(&self->facts, &decision);
     /* What holds of every decision. */
-    assert_int_equal(decision.ends, decision.disposition == ALD_DISP_APPLIED);
+    assert_int_equal(decision.ends || decision.corrects, decision.disposition == ALD_DISP_APPLIED);
+    if (decision.corrects)
+        assert_int_equal(self->facts.task, ARRIVAL_TASK_ENDED);
     assert_int_equal(decision.reason != ALD_REASON_NONE, decision.disposition == ALD_DISP_DEAD);
     assert_int_equal(decision.cause[0] != '\0', decision.disposition == ALD_DISP_DEAD);
     if (decision.ends)
@@ -193,9 +195,9 @@ static void test_ended_tasks(void **state)
         {"failed after done", ALD_STATE_DONE, &failed, false, ALD_DISP_DEAD},
         {"failed again", ALD_STATE_FAILED, &failed_code, true, ALD_DISP_DUPLICATE},
         {"done after failed", ALD_STATE_FAILED, &done, true, ALD_DISP_DEAD},
-        {"done after expired", ALD_STATE_EXPIRED, &done, true, ALD_DISP_DEAD},
+        {"done after expired", ALD_STATE_EXPIRED, &done, true, ALD_DISP_APPLIED},
         {"failed after expired", ALD_STATE_EXPIRED, &failed, false, ALD_DISP_DUPLICATE},
-        {"done after lost", ALD_STATE_LOST, &done, false, ALD_DISP_DEAD},
+        {"done after lost", ALD_STATE_LOST, &done, false, ALD_DISP_APPLIED},
         {"failed after lost", ALD_STATE_LOST, &failed_code, false, ALD_DISP_DUPLICATE},
         {"done after cancelled", ALD_STATE_CANCELLED, &done, false, ALD_DISP_DUPLICATE},
         {"pending after done", ALD_STATE_DONE, &pending, false, ALD_DISP_DUPLICATE},
@@ -218,14 +220,39 @@ static void test_ended_tasks(void **state)
     }
 }
 
-static void test_an_answer_after_our_own_verdict_says_so(void **state)
+/* Rule 9: published as a correction where it is believed, and the profile does not keep it. */
+static void test_an_answer_after_our_own_verdict(void **state)
 {
     (void)state;
-    struct scene scene;
-    (void)scene_of(&scene, &done);
-    scene.facts.task = ARRIVAL_TASK_ENDED;
-    scene.facts.ended_state = ALD_STATE_EXPIRED;
-    assert_non_null(strstr(decided(&scene).cause, "given the task up"));
+    static const struct ald_profile keeps = {
+        .name = "two", .trust = ALD_TRUST_TOKEN, .late_results_kept = true};
+    static const struct {
+        const char *name;
+        const struct ald_profile *profile;
+        enum ald_proof proof;
+        bool corrects;
+    } cases[] = {
+        {"believed", &profiles[ALD_TRUST_TOKEN], ALD_PROOF_TOKEN, true},
+        {"kept", &keeps, ALD_PROOF_TOKEN, false},
+        {"of anybody", &profiles[ALD_TRUST_TOKEN], ALD_PROOF_ID, false},
+        {"by its id, as the profile wants", &profiles[ALD_TRUST_ID], ALD_PROOF_ID, true},
+        {"a hint", &profiles[ALD_TRUST_HINT], ALD_PROOF_AUTH, false},
+    };
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct scene scene;
+        print_message("%s\n", cases[i].name);
+        (void)scene_of(&scene, &done);
+        scene.facts.task = ARRIVAL_TASK_ENDED;
+        scene.facts.ended_state = ALD_STATE_EXPIRED;
+        scene.facts.profile = cases[i].profile;
+        scene.facts.proof = cases[i].proof;
+        struct arrival_decision decision = decided(&scene);
+        assert_int_equal(decision.corrects, cases[i].corrects);
+        if (decision.corrects)
+            assert_int_equal(decision.state, ALD_STATE_DONE);
+        else
+            assert_non_null(strstr(decision.cause, "given the task up"));
+    }
 }
 
 /* Rule 9: the first letter for each answer, four for a task; the rest is counted. */
@@ -438,7 +465,7 @@ int main(void)
         cmocka_unit_test(test_verdicts_on_an_open_task),
         cmocka_unit_test(test_proof_and_trust),
         cmocka_unit_test(test_ended_tasks),
-        cmocka_unit_test(test_an_answer_after_our_own_verdict_says_so),
+        cmocka_unit_test(test_an_answer_after_our_own_verdict),
         cmocka_unit_test(test_letters_are_bounded),
         cmocka_unit_test(test_unknown_tasks),
         cmocka_unit_test(test_faults),

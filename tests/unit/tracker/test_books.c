@@ -15,8 +15,8 @@
 static struct books honest(void)
 {
     struct books books = {0};
-    books_add(&books, BOOK_RECEIVED, 9);
-    books_add(&books, BOOK_DISPOSITION + ALD_DISP_APPLIED, 3);
+    books_add(&books, BOOK_RECEIVED, 10);
+    books_add(&books, BOOK_DISPOSITION + ALD_DISP_APPLIED, 4);
     books_add(&books, BOOK_DISPOSITION + ALD_DISP_PROGRESS, 1);
     books_add(&books, BOOK_DISPOSITION + ALD_DISP_DUPLICATE, 2);
     books_add(&books, BOOK_DISPOSITION + ALD_DISP_PARKED, 1);
@@ -34,6 +34,8 @@ static struct books honest(void)
     books_add(&books, BOOK_LETTERS_MADE, 3);
     books_add(&books, BOOK_LETTERS_RESOLVED, 1);
     books_add(&books, BOOK_LETTERS_DROPPED, 1);
+    books_add(&books, BOOK_CORRECTIONS, 1);
+    books_add(&books, BOOK_CORRECTIONS_APPLIED, 1);
     return books;
 }
 
@@ -64,6 +66,7 @@ static void test_each_break_is_named(void **state)
         {BOOK_STATE + ALD_STATE_CANCELLED, 0, 0, "created"},
         {BOOK_SOURCE + ALD_SOURCE_POLL, 0, 0, "results written"},
         {BOOK_SOURCE + ALD_SOURCE_MANUAL, 0, 0, "results written"},
+        {BOOK_CORRECTIONS_APPLIED, 0, 0, "applied"},
         {BOOK_LETTERS_MADE, 0, 0, "letters"},
         {BOOK_LETTERS_RESOLVED, 0, 0, "letters"},
         {BOOK_LETTERS_DROPPED, 0, 0, "letters"},

@@ -10,12 +10,13 @@
 #include <cmocka.h>
 
 #include "common/base/text.h"
-#include "tests/unit/tracker/stage.h"
+#include "tests/unit/tracker/shop.h"
 
 static const struct stage_again person = {.by_person = true};
 
-/* The newest letter, judged as the dlq asks. query NULL: as it came. */
-static struct msg_judged judged(struct stage *stage, bool believe, const char *query)
+/* The newest letter, judged as the dlq asks, with these words. query NULL: as it came. */
+static struct msg_judged judged_with(struct stage *stage, const struct msg_judge *words,
+                                     const char *query)
 {
     struct msg_letter letter;
     struct msg_callback message;
@@ -27,16 +28,18 @@ static struct msg_judged judged(struct stage *stage, bool believe, const char *q
     assert_true(stage_letter(stage, &letter));
     ald_buf_init(&original, 1 << 20);
     ald_buf_init(&bytes, 1 << 20);
-    assert_int_equal(ald_wire_decode(&MSG_CALLBACK, &message, letter.original), ALD_OK);
-    if (query)
+    ald_buf_put_span(&original, letter.original);
+    if (query) {
+        assert_int_equal(ald_wire_decode(&MSG_CALLBACK, &message, letter.original), ALD_OK);
         message.query = ald_span_str(query);
-    if (query)
         message.fault[0] = '\0';
-    assert_int_equal(ald_wire_encode(&MSG_CALLBACK, &message, &original), ALD_OK);
-    struct msg_judge ask = {.req = 7,
-                            .revision = query ? 2 : 1,
-                            .believe = believe,
-                            .original = ald_buf_span(&original)};
+        ald_buf_reset(&original);
+        assert_int_equal(ald_wire_encode(&MSG_CALLBACK, &message, &original), ALD_OK);
+    }
+    struct msg_judge ask = *words;
+    ask.req = 7;
+    ask.revision = query ? 2 : 1;
+    ask.original = ald_buf_span(&original);
     memcpy(ask.letter, letter.letter, sizeof ask.letter);
     memcpy(ask.reason, letter.reason, sizeof ask.reason);
     assert_int_equal(ald_wire_encode(&MSG_JUDGE, &ask, &bytes), ALD_OK);
@@ -52,6 +55,12 @@ static struct msg_judged judged(struct stage *stage, bool believe, const char *q
     ald_buf_free(&bytes);
     ald_buf_free(&original);
     return out;
+}
+
+static struct msg_judged judged(struct stage *stage, bool believe, const char *query)
+{
+    const struct msg_judge words = {.believe = believe};
+    return judged_with(stage, &words, query);
 }
 
 static void take(struct stage *stage, const struct stage_callback *callback, const char *want)
@@ -143,6 +152,46 @@ static void test_what_stands_in_the_way(void **state)
     assert_true(strlen(said.why) > 10);
 }
 
+/* Rule 7: with the word that a letter needs, what it would buy or publish; and nothing is bought.
+ */
+static void test_rule_7_what_a_word_would_do(void **state)
+{
+    struct stage *stage = *state;
+    const struct msg_judge buy = {.buy = true};
+    const struct msg_judge publish = {.publish = true};
+    const struct msg_outcome refused = {
+        .left = true, .answered = true, .then = "code", .class_ = "permanent", .code = "ERROR_X"};
+    uint64_t task = under_way(stage);
+    assert_string_equal(report(stage, task, 1, leases, &refused), "applied");
+    struct msg_judged said = judged_with(stage, &buy, NULL);
+    assert_string_equal(said.disposition, "replaced");
+    assert_string_equal(said.task_state, "failed");
+    assert_true(said.task == task);
+    said = judged(stage, false, NULL);
+    assert_string_equal(said.disposition, "still");
+    assert_string_equal(said.reason, "unasked");
+    stage->settings.tracker.max_open = 0;
+    said = judged_with(stage, &buy, NULL);
+    assert_string_equal(said.disposition, "still");
+    assert_string_equal(said.reason, "full");
+    stage->settings.tracker.max_open = 1000;
+    assert_int_equal(stage_book(stage, BOOK_CREATED), 1);
+    assert_string_equal(letters_of(stage, task), "submit_failed:open");
+    const struct stage_again bought = {.by_person = true, .buy = true};
+    assert_string_equal(stage_reinject(stage, &bought).disposition, "replaced");
+    uint64_t other = stage_register(stage, "two", "78");
+    const struct stage_callback first = {.task = other, .query = "id=78&code=A"};
+    const struct stage_callback second = {.task = other, .query = "id=78&code=B"};
+    take(stage, &first, "applied");
+    take(stage, &second, "dead");
+    said = judged_with(stage, &publish, NULL);
+    assert_string_equal(said.disposition, "corrected");
+    assert_string_equal(said.state, "done");
+    assert_int_equal(stage_book(stage, BOOK_CORRECTIONS), 0);
+    const struct stage_again published = {.by_person = true, .publish = true};
+    assert_string_equal(stage_reinject(stage, &published).disposition, "corrected");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +199,7 @@ int main(void)
         ON_STAGE(test_nothing_is_changed),
         ON_STAGE(test_proof),
         ON_STAGE(test_what_stands_in_the_way),
+        IN_SHOP(test_rule_7_what_a_word_would_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

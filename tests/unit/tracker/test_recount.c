@@ -56,13 +56,13 @@ static enum ald_rc scene_run(struct scene *self)
     return rc;
 }
 
-/* One ended and one open task, each disposition, a letter in each state. */
+/* One ended, corrected and one open task, each disposition, a letter in each state. */
 static void fill(struct rows *rows)
 {
     vault_begin(&rows->vault);
     rows_task(rows, 1, "1");
     rows_task(rows, 2, "2");
-    (void)rows_end(rows, 1, "d");
+    (void)rows_correct(rows, 1, rows_end(rows, 1, "d"));
     for (unsigned d = 0; d < ALD_DISP_COUNT; d++)
         (void)rows_arrival(rows, 1, (enum ald_disposition)d, 10);
     rows_letter(rows, "L1", ALD_REASON_UNKNOWN_TASK, 0, "");
@@ -108,6 +108,28 @@ static void test_purged(void **state)
     assert_string_equal(scene.problems, "");
     assert_int_equal(scene.received, 2); /* the parked and the dead one stay */
     ald_store_destroy(&scene.reader);
+}
+
+/* A result goes before its correction does, and its task with the last of them. */
+static void test_purged_in_between(void **state)
+{
+    struct rows *rows = *state;
+    struct scene scene;
+    fill(rows);
+    rows_index(rows, 2);
+    for (int64_t before_ms = 12; before_ms <= 100; before_ms += 88) {
+        const struct vault_bounds before = {.results_ms = before_ms};
+        (void)vault_purge(&rows->vault, &before, 100, 700);
+        assert_int_equal(vault_task_known(&rows->vault, 1), before_ms == 12);
+        rows_balanced(rows, 1);
+        scene_open(&scene, rows);
+        assert_int_equal(scene_run(&scene), ALD_OK);
+        assert_string_equal(scene.problems, "");
+        ald_store_destroy(&scene.reader);
+        uint64_t open[16];
+        rows_reopen(rows);
+        assert_int_equal(rows_open(rows, open), 1); /* and it does not open again */
+    }
 }
 
 /* What is added while a count is under way is counted, by more pages than one. */
@@ -175,9 +197,12 @@ static void test_each_break_is_named(void **state)
         {"DELETE FROM results", "tasks.done"},
         {"DELETE FROM results", "tasks.open"},
         {"UPDATE results SET source = 2", "results.poll"},
-        {"DELETE FROM tasks WHERE id = 1", "1 results are of tasks that are not there"},
+        {"DELETE FROM tasks WHERE id = 1", "2 results are of tasks that are not there"},
         {"DELETE FROM tasks WHERE id = 2", "tasks.created"},
         {"INSERT INTO finds (task, kind, no) VALUES (1, 0, 7)", "of tasks that have another"},
+        {"DELETE FROM results WHERE corrects > 0", "corrections.published"},
+        {"UPDATE results SET task = 2 WHERE corrects > 0", "are of results of another task"},
+        {"UPDATE results SET corrects = 0", "tasks.done: the books say 1, there are 2 rows"},
         {"UPDATE letters SET state = 1 WHERE letter = 'L1'", "letters.open"},
         {"UPDATE letters SET state = 0 WHERE letter = 'L2'", "letters.resolved"},
         {"DELETE FROM letters WHERE letter = 'L3'", "letters.dropped"},
@@ -202,11 +227,9 @@ static void test_each_break_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ROWS(test_example),
-        WITH_ROWS(test_purged),
-        WITH_ROWS(test_added_meanwhile),
-        WITH_ROWS(test_moved_meanwhile),
-        cmocka_unit_test(test_each_break_is_named),
+        WITH_ROWS(test_example),           WITH_ROWS(test_purged),
+        WITH_ROWS(test_purged_in_between), WITH_ROWS(test_added_meanwhile),
+        WITH_ROWS(test_moved_meanwhile),   cmocka_unit_test(test_each_break_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
