@@ -75,21 +75,23 @@ void resubmit_keep(struct tracker *self, struct pending_task *task)
 }
 
 /* For the log, the metrics, and the task's timeline. */
-static void resubmit_say(struct tracker *self, const struct pending_task *task, uint32_t no,
-                         const char *code, bool late)
+static void resubmit_say(struct tracker *self, const struct pending_task *task,
+                         const struct vault_resubmit *row, const char *code, bool late)
 {
     const struct ald_profile *profile = task->account->profile;
     char text[ALD_TEXT_MAX];
     ald_metric_register(&resubmits_total);
     ald_metric_add(ald_metrics_get("aldaba_resubmits_total", profile->name, late ? "late" : "code"),
                    1);
-    (void)snprintf(text, sizeof text, "%u of %u: %s%.128s", no, resubmit_most(profile),
-                   late ? "no callback has come in time" : "it failed by ", code);
+    (void)snprintf(text, sizeof text,
+                   "%" PRIu32 " of %" PRIu32 ": %s%.64s; attempt %" PRIu64 " was %.128s", row->no,
+                   resubmit_most(profile), late ? "no callback has come in time" : "it failed by ",
+                   code, row->attempt, task->provider_id);
     vault_note(&self->vault, task->id, tracker_now(self).wall_ms, "resubmitted", text);
     ald_log(ALD_WARN, "task.resubmitted",
             "provider=%s task=%" PRIu64 " id=%s no=%u most=%u why=%s code=%s", profile->name,
-            task->id, ALD_Q(task->provider_id), no, resubmit_most(profile), late ? "late" : "code",
-            ALD_Q(code));
+            task->id, ALD_Q(task->provider_id), row->no, resubmit_most(profile),
+            late ? "late" : "code", ALD_Q(code));
 }
 
 void resubmit(struct tracker *self, struct pending_task *task, enum resubmission_why why,
@@ -115,7 +117,7 @@ void resubmit(struct tracker *self, struct pending_task *task, enum resubmission
                                        .polls = task->polls + (again ? again->polls : 0),
                                        .requests = task->requests + (again ? again->requests : 0)};
     vault_resubmit_add(&self->vault, &row);
-    resubmit_say(self, task, row.no, late ? "" : code, late);
+    resubmit_say(self, task, &row, late ? "" : code, late);
     pending_resubmit(self->pending, task, &facts, !late, tracker_now(self).run_ms);
 }
 
