@@ -61,6 +61,13 @@ def knock(house, task, code, provider_id):
     assert (answer.status, answer.text) == (200, "OK")
 
 
+def demand_whole(house):
+    """The books balance, and the stores say so, too."""
+    demand_audit(house)
+    looked = house.aldaba("fsck")
+    assert looked.returncode == 0 and "all is whole" in looked.stdout, looked
+
+
 @pytest.fixture
 def house():
     with House(describe=shop_profile, profile=QUICK) as one:
@@ -110,7 +117,7 @@ def test_rule_7_what_can_be_bought(house, reason):
     shown += [open(daemon.log, encoding="utf-8").read() for daemon in house.daemons.values()]
     assert not [text for text in shown if canary in text]
     stays(lambda: len(bought(house, "a")) == before + 1, 1, "it was bought twice")
-    demand_audit(house)
+    demand_whole(house)
 
 
 def test_rule_7_nothing_to_buy(house):
@@ -125,7 +132,7 @@ def test_rule_7_nothing_to_buy(house):
     assert one["state"] == "open" and one["history"][-1]["outcome"] == "still"
     assert len(house.tasks()) == 1
     assert house.aldaba("dlq", "drop", letter["id"], "--yes").returncode == 0
-    demand_audit(house)
+    demand_whole(house)
 
 
 def test_rule_7_uncertain_and_both_answered():
@@ -156,7 +163,7 @@ def test_rule_7_uncertain_and_both_answered():
             ended = house.ended(old["id"])
             assert (ended["result"], ended["provider_id"]) == ("A", "77")
             stays(lambda: len(provider.asked) == 2, 2, "it was sent a third time")
-            demand_audit(house)
+            demand_whole(house)
 
 
 class Replays(Background):
@@ -234,7 +241,7 @@ def test_rule_7_one_replay_buys_once_whatever_is_killed():
             unsure = house.task(news[task])["code"] == "submit_uncertain"
             assert again == 1 or unsure, (number, house.task(news[task]))
         assert kills >= 50
-        demand_audit(house)
+        demand_whole(house)
 
 
 def bulk(house, **body):
@@ -293,7 +300,7 @@ def test_rule_7_in_bulk(house):
     house.until_provider_rests()
     after = [len(bought(house, f"r{number}")) for number in range(12)]
     assert after == [count + 1 for count in before]
-    demand_audit(house)
+    demand_whole(house)
 
 
 # ---- 9: what comes after the end ----
@@ -336,7 +343,7 @@ def test_rule_9_a_late_answer_is_a_correction(house):
     house.until_serving()
     assert house.task(task["id"])["result"] == "A"
     assert [one["state"] for one in house.tasks()] == ["done"]
-    demand_audit(house)
+    demand_whole(house)
 
 
 def test_rule_9_a_person_publishes():
@@ -359,7 +366,7 @@ def test_rule_9_a_person_publishes():
         closed(house, letter, "corrected")
         closed(house, expiry, "applied")
         assert [one["state"] for one in house.events_of(task["id"])] == ["expired", "done"]
-        demand_audit(house)
+        demand_whole(house)
 
 
 class Knocks(Background):
@@ -420,4 +427,4 @@ def test_rule_9_corrections_over_kills():
             assert [event["state"] for event in mine] == ["expired", "done"], mine
             assert mine[1]["corrects"] == f"{mine[0]['lane']}:{mine[0]['seq']}"
         assert house.books()["corrections"]["published"] == 40
-        demand_audit(house)
+        demand_whole(house)
