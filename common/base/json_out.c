@@ -5,9 +5,9 @@
 #include "common/base/codec.h"
 #include "common/base/text.h"
 
-struct json_out json_out_begin(struct ald_buf *buf)
+struct ald_json_out ald_json_out_begin(struct ald_buf *buf)
 {
-    return (struct json_out){.buf = buf};
+    return (struct ald_json_out){.buf = buf};
 }
 
 /* Append the inside of a string. Bytes that are no UTF-8 become U+FFFD. */
@@ -40,7 +40,7 @@ static void json_quote(struct ald_buf *buf, struct ald_span text)
     ald_buf_put_byte(buf, '"');
 }
 
-static void json_key(struct json_out *out, const char *key)
+static void json_key(struct ald_json_out *out, const char *key)
 {
     if (out->begun[out->depth])
         ald_buf_put_byte(out->buf, ',');
@@ -51,7 +51,7 @@ static void json_key(struct json_out *out, const char *key)
     ald_buf_put_byte(out->buf, ':');
 }
 
-static void json_open(struct json_out *out, const char *key, uint8_t bracket)
+static void json_open(struct ald_json_out *out, const char *key, uint8_t bracket)
 {
     json_key(out, key);
     ald_buf_put_byte(out->buf, bracket);
@@ -59,45 +59,45 @@ static void json_open(struct json_out *out, const char *key, uint8_t bracket)
     out->begun[++out->depth] = false;
 }
 
-static void json_close(struct json_out *out, uint8_t bracket)
+static void json_close(struct ald_json_out *out, uint8_t bracket)
 {
     ALD_ASSERT(out->depth > 0);
     out->depth--;
     ald_buf_put_byte(out->buf, bracket);
 }
 
-void json_out_object(struct json_out *out, const char *key)
+void ald_json_out_object(struct ald_json_out *out, const char *key)
 {
     json_open(out, key, '{');
 }
 
-void json_out_array(struct json_out *out, const char *key)
+void ald_json_out_array(struct ald_json_out *out, const char *key)
 {
     json_open(out, key, '[');
 }
 
-void json_out_close_object(struct json_out *out)
+void ald_json_out_close_object(struct ald_json_out *out)
 {
     json_close(out, '}');
 }
 
-void json_out_close_array(struct json_out *out)
+void ald_json_out_close_array(struct ald_json_out *out)
 {
     json_close(out, ']');
 }
 
-void json_out_span(struct json_out *out, const char *key, struct ald_span value)
+void ald_json_out_span(struct ald_json_out *out, const char *key, struct ald_span value)
 {
     json_key(out, key);
     json_quote(out->buf, value);
 }
 
-void json_out_text(struct json_out *out, const char *key, const char *value)
+void ald_json_out_text(struct ald_json_out *out, const char *key, const char *value)
 {
-    json_out_span(out, key, ald_span_str(value));
+    ald_json_out_span(out, key, ald_span_str(value));
 }
 
-void json_out_base64(struct json_out *out, const char *key, struct ald_span value)
+void ald_json_out_base64(struct ald_json_out *out, const char *key, struct ald_span value)
 {
     json_key(out, key);
     ald_buf_put_byte(out->buf, '"');
@@ -105,41 +105,41 @@ void json_out_base64(struct json_out *out, const char *key, struct ald_span valu
     ald_buf_put_byte(out->buf, '"');
 }
 
-void json_out_int(struct json_out *out, const char *key, int64_t value)
+void ald_json_out_int(struct ald_json_out *out, const char *key, int64_t value)
 {
     json_key(out, key);
     ald_buf_printf(out->buf, "%lld", (long long)value);
 }
 
-void json_out_time(struct json_out *out, const char *key, int64_t ms)
+void ald_json_out_time(struct ald_json_out *out, const char *key, int64_t ms)
 {
     if (ms == 0)
-        json_out_null(out, key);
+        ald_json_out_null(out, key);
     else
-        json_out_int(out, key, ms);
+        ald_json_out_int(out, key, ms);
 }
 
-void json_out_id(struct json_out *out, const char *key, uint64_t id)
+void ald_json_out_id(struct ald_json_out *out, const char *key, uint64_t id)
 {
     char text[24] = "";
     if (id != 0)
         (void)snprintf(text, sizeof text, "%llu", (unsigned long long)id);
-    json_out_text(out, key, text);
+    ald_json_out_text(out, key, text);
 }
 
-void json_out_bool(struct json_out *out, const char *key, bool value)
+void ald_json_out_bool(struct ald_json_out *out, const char *key, bool value)
 {
     json_key(out, key);
     ald_buf_put_str(out->buf, value ? "true" : "false");
 }
 
-void json_out_null(struct json_out *out, const char *key)
+void ald_json_out_null(struct ald_json_out *out, const char *key)
 {
     json_key(out, key);
     ald_buf_put_str(out->buf, "null");
 }
 
-void json_out_raw(struct json_out *out, const char *key, struct ald_span value)
+void ald_json_out_raw(struct ald_json_out *out, const char *key, struct ald_span value)
 {
     json_key(out, key);
     ald_buf_put_span(out->buf, value);

@@ -11,31 +11,31 @@
 
 enum { JSON_DEPTH_MAX = 16 };
 
-struct json_out {
+struct ald_json_out {
     struct ald_buf *buf;
     unsigned depth;
     bool begun[JSON_DEPTH_MAX]; /* something stands before at this depth */
 };
 
-struct json_out json_out_begin(struct ald_buf *buf);
+struct ald_json_out ald_json_out_begin(struct ald_buf *buf);
 
 /* key NULL: an element of an array, or the whole document. */
-void json_out_object(struct json_out *out, const char *key);
-void json_out_array(struct json_out *out, const char *key);
-void json_out_close_object(struct json_out *out);
-void json_out_close_array(struct json_out *out);
+void ald_json_out_object(struct ald_json_out *out, const char *key);
+void ald_json_out_array(struct ald_json_out *out, const char *key);
+void ald_json_out_close_object(struct ald_json_out *out);
+void ald_json_out_close_array(struct ald_json_out *out);
 
-void json_out_text(struct json_out *out, const char *key, const char *value);
-void json_out_span(struct json_out *out, const char *key, struct ald_span value);
-void json_out_base64(struct json_out *out, const char *key, struct ald_span value);
-void json_out_int(struct json_out *out, const char *key, int64_t value);
+void ald_json_out_text(struct ald_json_out *out, const char *key, const char *value);
+void ald_json_out_span(struct ald_json_out *out, const char *key, struct ald_span value);
+void ald_json_out_base64(struct ald_json_out *out, const char *key, struct ald_span value);
+void ald_json_out_int(struct ald_json_out *out, const char *key, int64_t value);
 /* null when it is 0: a time that is not set. */
-void json_out_time(struct json_out *out, const char *key, int64_t ms);
+void ald_json_out_time(struct ald_json_out *out, const char *key, int64_t ms);
 /* An id as text; "" for 0. */
-void json_out_id(struct json_out *out, const char *key, uint64_t id);
-void json_out_bool(struct json_out *out, const char *key, bool value);
-void json_out_null(struct json_out *out, const char *key);
+void ald_json_out_id(struct ald_json_out *out, const char *key, uint64_t id);
+void ald_json_out_bool(struct ald_json_out *out, const char *key, bool value);
+void ald_json_out_null(struct ald_json_out *out, const char *key);
 /* A value that is JSON already. */
-void json_out_raw(struct json_out *out, const char *key, struct ald_span value);
+void ald_json_out_raw(struct ald_json_out *out, const char *key, struct ald_span value);
 
 #endif

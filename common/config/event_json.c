@@ -14,16 +14,16 @@ static bool event_is_json(struct ald_span value)
     return ald_json_scan(value, &json, &tail) == ALD_OK && tail.len == 0;
 }
 
-void ald_event_value(struct json_out *out, const char *key, const char *key_base64,
+void ald_event_value(struct ald_json_out *out, const char *key, const char *key_base64,
                      struct ald_span value, bool is_json)
 {
     if (is_json && event_is_json(value)) {
-        json_out_raw(out, key, ald_message_trim(value));
+        ald_json_out_raw(out, key, ald_message_trim(value));
     } else if (ald_text_utf8_ok(value)) {
-        json_out_span(out, key, value);
+        ald_json_out_span(out, key, value);
     } else {
-        json_out_null(out, key);
-        json_out_base64(out, key_base64, value);
+        ald_json_out_null(out, key);
+        ald_json_out_base64(out, key_base64, value);
     }
 }
 
@@ -34,32 +34,32 @@ const char *ald_event_source(const char *state, const char *source)
     return expired && manual ? state : source;
 }
 
-void ald_event_json(struct json_out *out, const struct msg_event *event)
+void ald_event_json(struct ald_json_out *out, const struct msg_event *event)
 {
     char position[ALD_POSITION_MAX];
     (void)snprintf(position, sizeof position, "%llu:%llu", (unsigned long long)event->lane,
                    (unsigned long long)event->seq);
-    json_out_int(out, "lane", (int64_t)event->lane);
-    json_out_int(out, "seq", (int64_t)event->seq);
-    json_out_text(out, "position", position);
-    json_out_id(out, "task", event->task);
-    json_out_text(out, "provider", event->provider);
-    json_out_text(out, "provider_id", event->provider_id);
-    json_out_text(out, "key", event->key);
-    json_out_text(out, "meta", event->meta);
-    json_out_text(out, "state", event->state);
+    ald_json_out_int(out, "lane", (int64_t)event->lane);
+    ald_json_out_int(out, "seq", (int64_t)event->seq);
+    ald_json_out_text(out, "position", position);
+    ald_json_out_id(out, "task", event->task);
+    ald_json_out_text(out, "provider", event->provider);
+    ald_json_out_text(out, "provider_id", event->provider_id);
+    ald_json_out_text(out, "key", event->key);
+    ald_json_out_text(out, "meta", event->meta);
+    ald_json_out_text(out, "state", event->state);
     ald_event_value(out, "result", "result_base64", event->result,
                     strcmp(event->result_type, "json") == 0);
-    json_out_text(out, "result_type", event->result_type);
-    json_out_text(out, "code", event->code);
-    json_out_text(out, "source", ald_event_source(event->state, event->source));
-    json_out_int(out, "received_ms", event->received_ms);
-    json_out_int(out, "published_ms", event->published_ms);
-    json_out_text(out, "trace", event->trace);
+    ald_json_out_text(out, "result_type", event->result_type);
+    ald_json_out_text(out, "code", event->code);
+    ald_json_out_text(out, "source", ald_event_source(event->state, event->source));
+    ald_json_out_int(out, "received_ms", event->received_ms);
+    ald_json_out_int(out, "published_ms", event->published_ms);
+    ald_json_out_text(out, "trace", event->trace);
     if (event->corrects[0] != '\0')
-        json_out_text(out, "corrects", event->corrects);
+        ald_json_out_text(out, "corrects", event->corrects);
     if (event->deliveries > 0) {
-        json_out_int(out, "deliveries", (int64_t)event->deliveries);
-        json_out_bool(out, "redelivered", event->redelivered);
+        ald_json_out_int(out, "deliveries", (int64_t)event->deliveries);
+        ald_json_out_bool(out, "redelivered", event->redelivered);
     }
 }

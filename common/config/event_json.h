@@ -13,11 +13,11 @@
 
 /* The members of an event, into an object that is open. What consumers alone are told, how often
  * they had it, stands there when it was handed out to one. */
-void ald_event_json(struct json_out *out, const struct msg_event *event);
+void ald_event_json(struct ald_json_out *out, const struct msg_event *event);
 
 /* A value of strangers: raw when it is JSON and sound, else text, else null and, under the other
  * key, base64. */
-void ald_event_value(struct json_out *out, const char *key, const char *key_base64,
+void ald_event_value(struct ald_json_out *out, const char *key, const char *key_base64,
                      struct ald_span value, bool is_json);
 
 /* On the bus the tracker's own verdict and a person's hand are one source, `manual`. Of a task that

@@ -58,12 +58,12 @@ static int consume_open(struct consume *self, const struct args *args)
     struct ald_buf body;
     struct ald_json answer;
     ald_buf_init(&body, CONSUME_BODY_MAX);
-    struct json_out out = json_out_begin(&body);
-    json_out_object(&out, NULL);
+    struct ald_json_out out = ald_json_out_begin(&body);
+    ald_json_out_object(&out, NULL);
     for (size_t i = 0; i < ALD_COUNT(members); i++)
         if (members[i].value)
-            json_out_text(&out, members[i].name, members[i].value);
-    json_out_close_object(&out);
+            ald_json_out_text(&out, members[i].name, members[i].value);
+    ald_json_out_close_object(&out);
     int code = consume_ask(self, "PUT", "", &body, &answer);
     ald_buf_free(&body);
     return code;
@@ -75,19 +75,19 @@ static int consume_post(struct consume *self, bool pull, struct ald_json *answer
     struct ald_buf body;
     uint64_t left = self->count == 0 ? CONSUME_LIMIT : self->count - self->seen;
     ald_buf_init(&body, CONSUME_BODY_MAX);
-    struct json_out out = json_out_begin(&body);
-    json_out_object(&out, NULL);
-    json_out_text(&out, "instance", self->instance);
+    struct ald_json_out out = ald_json_out_begin(&body);
+    ald_json_out_object(&out, NULL);
+    ald_json_out_text(&out, "instance", self->instance);
     if (pull) {
-        json_out_int(&out, "limit", left < CONSUME_LIMIT ? (int64_t)left : CONSUME_LIMIT);
-        json_out_text(&out, "wait", CONSUME_WAIT);
-        json_out_text(&out, "gap_seen", self->gap_seen);
+        ald_json_out_int(&out, "limit", left < CONSUME_LIMIT ? (int64_t)left : CONSUME_LIMIT);
+        ald_json_out_text(&out, "wait", CONSUME_WAIT);
+        ald_json_out_text(&out, "gap_seen", self->gap_seen);
     }
-    json_out_array(&out, "settle");
+    ald_json_out_array(&out, "settle");
     if (self->settle.len > 0)
-        json_out_raw(&out, NULL, ald_buf_span(&self->settle));
-    json_out_close_array(&out);
-    json_out_close_object(&out);
+        ald_json_out_raw(&out, NULL, ald_buf_span(&self->settle));
+    ald_json_out_close_array(&out);
+    ald_json_out_close_object(&out);
     ALD_ASSERT(ald_buf_ok(&body));
     int code = consume_ask(self, "POST", pull ? "/pull" : "/settle", &body, answer);
     ald_buf_free(&body);

@@ -221,7 +221,7 @@ static bool backup_copy(struct api_call *call, struct backup *self)
 
 /* ---- the manifest: what `sha256sum -c` reads ---- */
 
-static bool backup_note_file(struct backup *self, const char *name, struct json_out *out)
+static bool backup_note_file(struct backup *self, const char *name, struct ald_json_out *out)
 {
     char path[BACKUP_PATH_MAX];
     char hex[65] = "";
@@ -237,11 +237,11 @@ static bool backup_note_file(struct backup *self, const char *name, struct json_
     for (size_t i = 0; i < sizeof sum; i++)
         (void)snprintf(hex + 2 * i, 3, "%02x", sum[i]);
     ald_buf_printf(&self->manifest, "# %llu bytes\n%s  %s\n", (unsigned long long)bytes, hex, name);
-    json_out_object(out, NULL);
-    json_out_text(out, "name", name);
-    json_out_int(out, "bytes", (int64_t)bytes);
-    json_out_text(out, "sha256", hex);
-    json_out_close_object(out);
+    ald_json_out_object(out, NULL);
+    ald_json_out_text(out, "name", name);
+    ald_json_out_int(out, "bytes", (int64_t)bytes);
+    ald_json_out_text(out, "sha256", hex);
+    ald_json_out_close_object(out);
     return true;
 }
 
@@ -258,7 +258,7 @@ static bool backup_write_manifest(const struct backup *self)
 }
 
 /* Everything under its name. files: the array of the answer. */
-static bool backup_keep(struct backup *self, struct json_out *out)
+static bool backup_keep(struct backup *self, struct ald_json_out *out)
 {
     char at[32];
     ald_clock_rfc3339(ald_clock_now().wall_ms, at);
@@ -282,10 +282,10 @@ static void backup_run(struct api_call *call, struct backup *self)
         backup_answer_why(call, self);
         return;
     }
-    struct json_out out = api_json(call);
-    json_out_object(&out, NULL);
-    json_out_text(&out, "dir", self->dir);
-    json_out_array(&out, "files");
+    struct ald_json_out out = api_json(call);
+    ald_json_out_object(&out, NULL);
+    ald_json_out_text(&out, "dir", self->dir);
+    ald_json_out_array(&out, "files");
     if (!backup_keep(self, &out)) {
         int code = errno;
         ald_log(ALD_ERROR, "backup.failed", "dir=%s text=%s", ALD_Q(self->dir),
@@ -297,10 +297,11 @@ static void backup_run(struct api_call *call, struct backup *self)
                         : "The copies can't be read again, or their folder can't be named.");
         return;
     }
-    json_out_close_array(&out);
+    ald_json_out_close_array(&out);
     if (atomic_load(&call->api->spool_items) > 0)
-        json_out_text(&out, "note", "Callbacks lie in the gateway's spool, which is not copied.");
-    json_out_close_object(&out);
+        ald_json_out_text(&out, "note",
+                          "Callbacks lie in the gateway's spool, which is not copied.");
+    ald_json_out_close_object(&out);
     ald_log(ALD_INFO, "backup.made", "dir=%s", ALD_Q(self->dir));
     api_send(call, 200);
 }

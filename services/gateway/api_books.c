@@ -68,7 +68,7 @@ static void books_spool(struct api_call *call, struct audit *books)
 }
 
 /* The figures as members of the object that is open, a group together wherever it came from. */
-static void books_view(struct json_out *out, const struct audit *books)
+static void books_view(struct ald_json_out *out, const struct audit *books)
 {
     struct view_figures view = {.out = out};
     for (size_t i = 0; i < books->count; i++) {
@@ -111,16 +111,16 @@ void api_status(struct api_call *call)
     books_spool(call, books);
     books_split(books);
     api_notes(call, books);
-    struct json_out out = api_json(call);
-    json_out_object(&out, NULL);
-    json_out_array(&out, "away");
+    struct ald_json_out out = api_json(call);
+    ald_json_out_object(&out, NULL);
+    ald_json_out_array(&out, "away");
     if (!tracker_there)
-        json_out_text(&out, NULL, "tracker");
+        ald_json_out_text(&out, NULL, "tracker");
     if (!dlq_there)
-        json_out_text(&out, NULL, "dlq");
-    json_out_close_array(&out);
+        ald_json_out_text(&out, NULL, "dlq");
+    ald_json_out_close_array(&out);
     books_view(&out, books);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     api_send(call, 200);
     free(books);
 }
@@ -144,15 +144,15 @@ static enum ald_rc books_read(struct api_call *call, struct audit *books)
 static void books_send(struct api_call *call, struct audit *books)
 {
     books_split(books);
-    struct json_out out = api_json(call);
-    json_out_object(&out, NULL);
-    json_out_bool(&out, "balanced", books->problem_count == 0);
-    json_out_array(&out, "problems");
+    struct ald_json_out out = api_json(call);
+    ald_json_out_object(&out, NULL);
+    ald_json_out_bool(&out, "balanced", books->problem_count == 0);
+    ald_json_out_array(&out, "problems");
     for (size_t i = 0; i < books->problem_count; i++)
-        json_out_text(&out, NULL, books->problems[i]);
-    json_out_close_array(&out);
+        ald_json_out_text(&out, NULL, books->problems[i]);
+    ald_json_out_close_array(&out);
     books_view(&out, books);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     api_send(call, 200);
 }
 

@@ -7,10 +7,10 @@
 
 static const char API_JSON[] = "Content-Type: application/json\r\nCache-Control: no-store\r\n";
 
-struct json_out api_json(struct api_call *call)
+struct ald_json_out api_json(struct api_call *call)
 {
     ald_buf_reset(&call->worker->out);
-    return json_out_begin(&call->worker->out);
+    return ald_json_out_begin(&call->worker->out);
 }
 
 enum ald_rc api_send(struct api_call *call, unsigned status)
@@ -43,13 +43,13 @@ static const char *api_title(unsigned status)
 void api_problem_with(struct api_call *call, unsigned status, const char *headers,
                       const char *detail)
 {
-    struct json_out out = api_json(call);
-    json_out_object(&out, NULL);
-    json_out_text(&out, "type", "about:blank");
-    json_out_text(&out, "title", api_title(status));
-    json_out_int(&out, "status", status);
-    json_out_text(&out, "detail", detail);
-    json_out_close_object(&out);
+    struct ald_json_out out = api_json(call);
+    ald_json_out_object(&out, NULL);
+    ald_json_out_text(&out, "type", "about:blank");
+    ald_json_out_text(&out, "title", api_title(status));
+    ald_json_out_int(&out, "status", status);
+    ald_json_out_text(&out, "detail", detail);
+    ald_json_out_close_object(&out);
     ald_buf_put_byte(out.buf, '\n');
     char extra[192];
     (void)snprintf(extra, sizeof extra, "Content-Type: application/problem+json\r\n%s", headers);

@@ -59,7 +59,7 @@ void api_problem_with(struct api_call *call, unsigned status, const char *header
 /* Answer with worker->out as JSON. ALD_CLOSED: the client is gone. */
 enum ald_rc api_send(struct api_call *call, unsigned status);
 /* Begin JSON in worker->out. */
-struct json_out api_json(struct api_call *call);
+struct ald_json_out api_json(struct api_call *call);
 
 /* Read the body into worker->body. */
 ALD_NODISCARD bool api_body(struct api_call *call);

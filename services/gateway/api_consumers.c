@@ -66,16 +66,16 @@ static bool consumers_ask(struct api_call *call, const struct ald_schema *schema
 
 /* ---- list, show ---- */
 
-static void consumers_put(struct json_out *out, zmsg_t *answer)
+static void consumers_put(struct ald_json_out *out, zmsg_t *answer)
 {
     struct msg_consumer consumer;
     (void)zmsg_first(answer);
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
         if (!api_read(frame, &MSG_CONSUMER, &consumer))
             continue;
-        json_out_object(out, NULL);
+        ald_json_out_object(out, NULL);
         view_consumer(out, &consumer);
-        json_out_close_object(out);
+        ald_json_out_close_object(out);
     }
 }
 
@@ -86,12 +86,12 @@ void api_consumer_list(struct api_call *call)
     zmsg_t *none = NULL;
     zmsg_t *answer = NULL;
     if (consumers_ask(call, &MSG_CONSUMER_LIST, &ask, &none, &head, &answer)) {
-        struct json_out out = api_json(call);
-        json_out_object(&out, NULL);
-        json_out_array(&out, "consumers");
+        struct ald_json_out out = api_json(call);
+        ald_json_out_object(&out, NULL);
+        ald_json_out_array(&out, "consumers");
         consumers_put(&out, answer);
-        json_out_close_array(&out);
-        json_out_close_object(&out);
+        ald_json_out_close_array(&out);
+        ald_json_out_close_object(&out);
         (void)api_send(call, 200);
     }
     zmsg_destroy(&answer);
@@ -106,7 +106,7 @@ static void consumers_show(struct api_call *call, const char *name)
     zmsg_t *answer = NULL;
     ald_text_cut(ask.consumer, sizeof ask.consumer, ald_span_str(name));
     if (consumers_ask(call, &MSG_CONSUMER_LIST, &ask, &none, &head, &answer)) {
-        struct json_out out = api_json(call);
+        struct ald_json_out out = api_json(call);
         consumers_put(&out, answer);
         if (out.buf->len == 0)
             api_consumer_refused(call, call->argument, "notfound", "");
@@ -248,37 +248,37 @@ void api_consumer_settle(struct api_call *call)
 
 /* ---- pull ---- */
 
-static void consumers_put_events(struct json_out *out, zmsg_t *answer)
+static void consumers_put_events(struct ald_json_out *out, zmsg_t *answer)
 {
     struct msg_event event;
-    json_out_array(out, "events");
+    ald_json_out_array(out, "events");
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
         if (!api_read(frame, &MSG_EVENT, &event))
             continue;
-        json_out_object(out, NULL);
+        ald_json_out_object(out, NULL);
         ald_event_json(out, &event);
-        json_out_close_object(out);
+        ald_json_out_close_object(out);
     }
-    json_out_close_array(out);
+    ald_json_out_close_array(out);
 }
 
 static enum ald_rc consumers_send_page(struct api_call *call, const struct msg_events *head,
                                        zmsg_t *answer)
 {
-    struct json_out out = api_json(call);
-    json_out_object(&out, NULL);
+    struct ald_json_out out = api_json(call);
+    ald_json_out_object(&out, NULL);
     consumers_put_events(&out, answer);
-    json_out_text(&out, "position", head->position);
-    json_out_text(&out, "head", head->head);
+    ald_json_out_text(&out, "position", head->position);
+    ald_json_out_text(&out, "head", head->head);
     if (head->gap_before[0] != '\0') {
-        json_out_object(&out, "gap");
-        json_out_text(&out, "before", head->gap_before);
-        json_out_text(&out, "why", head->gap_why);
-        json_out_close_object(&out);
+        ald_json_out_object(&out, "gap");
+        ald_json_out_text(&out, "before", head->gap_before);
+        ald_json_out_text(&out, "why", head->gap_why);
+        ald_json_out_close_object(&out);
     } else {
-        json_out_null(&out, "gap");
+        ald_json_out_null(&out, "gap");
     }
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     return api_send(call, 200);
 }
 

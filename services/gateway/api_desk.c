@@ -32,18 +32,18 @@ static const char *desk_groups_note(struct api_call *call, const struct msg_lett
 static void desk_groups_send(struct api_call *call, zmsg_t *answer, const char *cursor,
                              const char *note)
 {
-    struct json_out out = api_json(call);
+    struct ald_json_out out = api_json(call);
     struct msg_letter_group group;
-    json_out_object(&out, NULL);
-    json_out_array(&out, "groups");
+    ald_json_out_object(&out, NULL);
+    ald_json_out_array(&out, "groups");
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
         if (api_read(frame, &MSG_LETTER_GROUP, &group))
             view_letter_group(&out, &group);
-    json_out_close_array(&out);
-    json_out_text(&out, "cursor", cursor);
+    ald_json_out_close_array(&out);
+    ald_json_out_text(&out, "cursor", cursor);
     if (note)
-        json_out_text(&out, "note", note);
-    json_out_close_object(&out);
+        ald_json_out_text(&out, "note", note);
+    ald_json_out_close_object(&out);
     api_send(call, 200);
 }
 
@@ -134,19 +134,19 @@ void api_letter_edit(struct api_call *call)
 
 static void desk_replay_send(struct api_call *call, zmsg_t *answer, unsigned status)
 {
-    struct json_out out = api_json(call);
+    struct ald_json_out out = api_json(call);
     struct msg_replay replay;
     struct msg_replay_count count;
-    json_out_object(&out, NULL);
+    ald_json_out_object(&out, NULL);
     zframe_t *frame = zmsg_next(answer);
     if (frame && api_read(frame, &MSG_REPLAY, &replay))
         view_replay(&out, &replay);
-    json_out_array(&out, "counts");
+    ald_json_out_array(&out, "counts");
     for (frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
         if (api_read(frame, &MSG_REPLAY_COUNT, &count))
             view_replay_count(&out, &count);
-    json_out_close_array(&out);
-    json_out_close_object(&out);
+    ald_json_out_close_array(&out);
+    ald_json_out_close_object(&out);
     api_send(call, status);
 }
 
@@ -207,19 +207,19 @@ void api_replay_list(struct api_call *call)
         return;
     if (!api_ask(call, ALD_CHANNEL_LETTERS, &MSG_REPLAY_LIST, &ask, API_WAIT_MS, &head, &answer))
         return;
-    struct json_out out = api_json(call);
-    json_out_object(&out, NULL);
-    json_out_array(&out, "replays");
+    struct ald_json_out out = api_json(call);
+    ald_json_out_object(&out, NULL);
+    ald_json_out_array(&out, "replays");
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
         if (!api_read(frame, &MSG_REPLAY, &replay))
             continue;
-        json_out_object(&out, NULL);
+        ald_json_out_object(&out, NULL);
         view_replay(&out, &replay);
-        json_out_close_object(&out);
+        ald_json_out_close_object(&out);
     }
-    json_out_close_array(&out);
-    json_out_text(&out, "cursor", head.cursor);
-    json_out_close_object(&out);
+    ald_json_out_close_array(&out);
+    ald_json_out_text(&out, "cursor", head.cursor);
+    ald_json_out_close_object(&out);
     api_send(call, 200);
     zmsg_destroy(&answer);
 }

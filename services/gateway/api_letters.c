@@ -89,7 +89,7 @@ static bool letters_ask(struct api_call *call, struct msg_letters *ask, struct l
     return false;
 }
 
-static void letters_put(struct json_out *out, struct letters_page *page,
+static void letters_put(struct ald_json_out *out, struct letters_page *page,
                         const struct msg_letter_view *view)
 {
     if (strcmp(view->letter, page->low) < 0)
@@ -97,15 +97,15 @@ static void letters_put(struct json_out *out, struct letters_page *page,
     page->cut = page->cut || page->shown == page->limit;
     if (page->cut)
         return;
-    json_out_object(out, NULL);
+    ald_json_out_object(out, NULL);
     view_letter(out, view);
-    json_out_close_object(out);
+    ald_json_out_close_object(out);
     memcpy(page->last, view->letter, sizeof page->last);
     page->shown++;
 }
 
 /* Both lists as one, newest first; of a letter in both the dlq knows more. */
-static void letters_merge(struct json_out *out, struct letters_page *page)
+static void letters_merge(struct ald_json_out *out, struct letters_page *page)
 {
     struct msg_letter_view view;
     for (zframe_t *frame = page->dlq ? zmsg_next(page->dlq) : NULL; frame;
@@ -183,15 +183,15 @@ void api_letter_list(struct api_call *call)
         ask.limit = LETTERS_LIMIT_MAX;
     page.limit = ask.limit;
     if (letters_ask(call, &ask, &page)) {
-        struct json_out out = api_json(call);
-        json_out_object(&out, NULL);
-        json_out_array(&out, "letters");
+        struct ald_json_out out = api_json(call);
+        ald_json_out_object(&out, NULL);
+        ald_json_out_array(&out, "letters");
         letters_merge(&out, &page);
-        json_out_close_array(&out);
-        json_out_text(&out, "cursor", page.cut ? page.last : page.low);
+        ald_json_out_close_array(&out);
+        ald_json_out_text(&out, "cursor", page.cut ? page.last : page.low);
         if (page.note)
-            json_out_text(&out, "note", page.note);
-        json_out_close_object(&out);
+            ald_json_out_text(&out, "note", page.note);
+        ald_json_out_close_object(&out);
         api_send(call, 200);
     }
     free(page.waiting);
@@ -201,24 +201,24 @@ void api_letter_list(struct api_call *call)
 /* ---- one letter ---- */
 
 /* What was tried; and with it all else that happened. */
-static void letters_history(struct json_out *out, zmsg_t *answer)
+static void letters_history(struct ald_json_out *out, zmsg_t *answer)
 {
     struct msg_attempt line;
-    json_out_array(out, "history");
+    ald_json_out_array(out, "history");
     (void)zmsg_first(answer);
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
         if (api_read(frame, &MSG_ATTEMPT, &line) && line.attempt > 0)
             view_attempt(out, &line);
-    json_out_close_array(out);
-    json_out_array(out, "timeline");
+    ald_json_out_close_array(out);
+    ald_json_out_array(out, "timeline");
     (void)zmsg_first(answer);
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
         if (api_read(frame, &MSG_ATTEMPT, &line))
             view_letter_line(out, &line);
-    json_out_close_array(out);
+    ald_json_out_close_array(out);
 }
 
-static void letters_judged(struct json_out *out, zmsg_t *answer)
+static void letters_judged(struct ald_json_out *out, zmsg_t *answer)
 {
     struct msg_judged judged;
     (void)zmsg_first(answer);
@@ -230,9 +230,9 @@ static void letters_judged(struct json_out *out, zmsg_t *answer)
 static void letters_send(struct api_call *call, zmsg_t *answer, const struct msg_answer *head,
                          bool history)
 {
-    struct json_out out = api_json(call);
+    struct ald_json_out out = api_json(call);
     struct msg_letter_view view;
-    json_out_object(&out, NULL);
+    ald_json_out_object(&out, NULL);
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
         if (api_read(frame, &MSG_LETTER_VIEW, &view)) {
             view_letter(&out, &view);
@@ -240,11 +240,11 @@ static void letters_send(struct api_call *call, zmsg_t *answer, const struct msg
         }
     }
     if (head->detail[0] != '\0')
-        json_out_text(&out, "note", head->detail);
+        ald_json_out_text(&out, "note", head->detail);
     letters_judged(&out, answer);
     if (history)
         letters_history(&out, answer);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     api_send(call, 200);
 }
 

@@ -3,73 +3,73 @@
 
 #include "services/gateway/api_call.h"
 
-static void providers_budget(struct json_out *out, const struct msg_budget *budget)
+static void providers_budget(struct ald_json_out *out, const struct msg_budget *budget)
 {
-    json_out_object(out, NULL);
-    json_out_text(out, "name", budget->name);
-    json_out_int(out, "used", budget->used);
-    json_out_int(out, "limit", budget->limit);
-    json_out_int(out, "hinted", budget->hinted);
-    json_out_int(out, "hinted_limit", budget->hinted_limit);
-    json_out_int(out, "per_ms", budget->per_ms);
-    json_out_int(out, "min_gap_ms", budget->min_gap_ms);
-    json_out_close_object(out);
+    ald_json_out_object(out, NULL);
+    ald_json_out_text(out, "name", budget->name);
+    ald_json_out_int(out, "used", budget->used);
+    ald_json_out_int(out, "limit", budget->limit);
+    ald_json_out_int(out, "hinted", budget->hinted);
+    ald_json_out_int(out, "hinted_limit", budget->hinted_limit);
+    ald_json_out_int(out, "per_ms", budget->per_ms);
+    ald_json_out_int(out, "min_gap_ms", budget->min_gap_ms);
+    ald_json_out_close_object(out);
 }
 
-static void providers_keys(struct json_out *out, const struct msg_provider_view *view)
+static void providers_keys(struct ald_json_out *out, const struct msg_provider_view *view)
 {
-    json_out_object(out, "keys");
-    json_out_int(out, "count", (int64_t)view->keys);
-    json_out_time(out, "fetched_ms", view->keys_fetched_at_ms);
-    json_out_text(out, "error", view->keys_error);
-    json_out_close_object(out);
+    ald_json_out_object(out, "keys");
+    ald_json_out_int(out, "count", (int64_t)view->keys);
+    ald_json_out_time(out, "fetched_ms", view->keys_fetched_at_ms);
+    ald_json_out_text(out, "error", view->keys_error);
+    ald_json_out_close_object(out);
 }
 
 /* The object of a provider stays open for its budgets. */
-static void providers_begin(struct api_call *call, struct json_out *out,
+static void providers_begin(struct api_call *call, struct ald_json_out *out,
                             const struct msg_provider_view *view)
 {
-    json_out_object(out, NULL);
-    json_out_text(out, "name", view->provider);
-    json_out_bool(out, "paused", view->paused);
-    json_out_text(out, "breaker", view->breaker);
-    json_out_time(out, "open_until_ms", view->open_until_at_ms);
-    json_out_int(out, "troubles", (int64_t)view->troubles);
-    json_out_time(out, "blocked_until_ms", view->blocked_until_at_ms);
-    json_out_text(out, "blocked_why", view->blocked_why);
-    json_out_int(out, "open", (int64_t)view->open);
-    json_out_int(out, "queued", (int64_t)view->queued);
-    json_out_int(out, "polling", (int64_t)view->polling);
-    json_out_time(out, "oldest_due_ms", view->oldest_due_at_ms);
-    json_out_int(out, "late", (int64_t)view->late);
+    ald_json_out_object(out, NULL);
+    ald_json_out_text(out, "name", view->provider);
+    ald_json_out_bool(out, "paused", view->paused);
+    ald_json_out_text(out, "breaker", view->breaker);
+    ald_json_out_time(out, "open_until_ms", view->open_until_at_ms);
+    ald_json_out_int(out, "troubles", (int64_t)view->troubles);
+    ald_json_out_time(out, "blocked_until_ms", view->blocked_until_at_ms);
+    ald_json_out_text(out, "blocked_why", view->blocked_why);
+    ald_json_out_int(out, "open", (int64_t)view->open);
+    ald_json_out_int(out, "queued", (int64_t)view->queued);
+    ald_json_out_int(out, "polling", (int64_t)view->polling);
+    ald_json_out_time(out, "oldest_due_ms", view->oldest_due_at_ms);
+    ald_json_out_int(out, "late", (int64_t)view->late);
     if (api_never_polled(call, view->provider))
-        json_out_bool(out, "never_polled", true);
-    json_out_int(out, "stale_after_ms", view->stale_after_ms);
-    json_out_bool(out, "stale_auto", view->stale_auto);
-    json_out_int(out, "callbacks", (int64_t)view->callbacks);
-    json_out_int(out, "callback_p50_ms", view->callback_p50_ms);
-    json_out_int(out, "callback_p95_ms", view->callback_p95_ms);
+        ald_json_out_bool(out, "never_polled", true);
+    ald_json_out_int(out, "stale_after_ms", view->stale_after_ms);
+    ald_json_out_bool(out, "stale_auto", view->stale_auto);
+    ald_json_out_int(out, "callbacks", (int64_t)view->callbacks);
+    ald_json_out_int(out, "callback_p50_ms", view->callback_p50_ms);
+    ald_json_out_int(out, "callback_p95_ms", view->callback_p95_ms);
     if (view->jwks)
         providers_keys(out, view);
-    json_out_array(out, "budgets");
+    ald_json_out_array(out, "budgets");
 }
 
-static void providers_end(struct json_out *out, bool begun)
+static void providers_end(struct ald_json_out *out, bool begun)
 {
     if (!begun)
         return;
-    json_out_close_array(out);
-    json_out_close_object(out);
+    ald_json_out_close_array(out);
+    ald_json_out_close_object(out);
 }
 
 static void providers_send(struct api_call *call, zmsg_t *answer)
 {
     struct msg_provider_view view;
     struct msg_budget budget;
-    struct json_out out = api_json(call);
+    struct ald_json_out out = api_json(call);
     bool begun = false;
-    json_out_object(&out, NULL);
-    json_out_array(&out, "providers");
+    ald_json_out_object(&out, NULL);
+    ald_json_out_array(&out, "providers");
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
         if (api_read(frame, &MSG_PROVIDER_VIEW, &view)) {
             providers_end(&out, begun);
@@ -80,8 +80,8 @@ static void providers_send(struct api_call *call, zmsg_t *answer)
         }
     }
     providers_end(&out, begun);
-    json_out_close_array(&out);
-    json_out_close_object(&out);
+    ald_json_out_close_array(&out);
+    ald_json_out_close_object(&out);
     api_send(call, 200);
 }
 

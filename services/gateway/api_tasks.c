@@ -39,15 +39,15 @@ static bool tasks_view(zmsg_t *answer, struct msg_task_view *view)
     return false;
 }
 
-static void tasks_timeline(struct json_out *out, zmsg_t *answer)
+static void tasks_timeline(struct ald_json_out *out, zmsg_t *answer)
 {
     struct msg_note note;
-    json_out_array(out, "timeline");
+    ald_json_out_array(out, "timeline");
     (void)zmsg_first(answer);
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
         if (api_read(frame, &MSG_NOTE, &note))
             view_note(out, &note);
-    json_out_close_array(out);
+    ald_json_out_close_array(out);
 }
 
 /* Answer with the task that the answer holds. */
@@ -58,13 +58,13 @@ static enum ald_rc tasks_send(struct api_call *call, zmsg_t *answer, unsigned st
         api_problem(call, 500, "The tracker's answer holds no task.");
         return ALD_MISSING;
     }
-    struct json_out out = api_json(call);
-    json_out_object(&out, NULL);
+    struct ald_json_out out = api_json(call);
+    ald_json_out_object(&out, NULL);
     view_task(&out, &view, call->api->base, true);
     if (api_never_polled(call, view.provider))
-        json_out_bool(&out, "never_polled", true);
+        ald_json_out_bool(&out, "never_polled", true);
     tasks_timeline(&out, answer);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     return api_send(call, status);
 }
 
@@ -412,20 +412,20 @@ void api_task_list(struct api_call *call)
     if (!tasks_filters(call, &ask) ||
         !api_ask(call, ALD_CHANNEL_QUERY, &MSG_LIST, &ask, API_WAIT_MS, &head, &answer))
         return;
-    struct json_out out = api_json(call);
+    struct ald_json_out out = api_json(call);
     struct msg_task_view view;
-    json_out_object(&out, NULL);
-    json_out_array(&out, "tasks");
+    ald_json_out_object(&out, NULL);
+    ald_json_out_array(&out, "tasks");
     for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer)) {
         if (!api_read(frame, &MSG_TASK_VIEW, &view))
             continue;
-        json_out_object(&out, NULL);
+        ald_json_out_object(&out, NULL);
         view_task(&out, &view, call->api->base, false);
-        json_out_close_object(&out);
+        ald_json_out_close_object(&out);
     }
-    json_out_close_array(&out);
-    json_out_text(&out, "cursor", head.cursor);
-    json_out_close_object(&out);
+    ald_json_out_close_array(&out);
+    ald_json_out_text(&out, "cursor", head.cursor);
+    ald_json_out_close_object(&out);
     api_send(call, 200);
     zmsg_destroy(&answer);
 }

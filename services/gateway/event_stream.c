@@ -49,10 +49,10 @@ void event_stream_event(struct event_stream *self, const struct msg_event *event
         ald_buf_printf(out, ":%llu", (unsigned long long)first);
     ald_buf_put_str(out, "\nevent: result\ndata: ");
     size_t begin = out->len;
-    struct json_out json = json_out_begin(out);
-    json_out_object(&json, NULL);
+    struct ald_json_out json = ald_json_out_begin(out);
+    ald_json_out_object(&json, NULL);
     ald_event_json(&json, event);
-    json_out_close_object(&json);
+    ald_json_out_close_object(&json);
     stream_one_line(out, begin);
     ald_buf_put_str(out, "\n\n");
 }

@@ -238,45 +238,45 @@ static bool ask_quotable(struct ald_span text, size_t max)
     return text.len > 0 && text.len <= max;
 }
 
-static void ask_file(struct json_out *out, const struct facade_field *field)
+static void ask_file(struct ald_json_out *out, const struct facade_field *field)
 {
     char name[FACADE_NAME_MAX + 1];
-    json_out_object(out, ask_name(field, name));
-    json_out_base64(out, "content", field->text);
+    ald_json_out_object(out, ask_name(field, name));
+    ald_json_out_base64(out, "content", field->text);
     if (ask_quotable(field->title, ASK_TITLE_MAX))
-        json_out_span(out, "name", field->title);
+        ald_json_out_span(out, "name", field->title);
     if (ask_quotable(field->type, ASK_TYPE_MAX))
-        json_out_span(out, "type", field->type);
-    json_out_close_object(out);
+        ald_json_out_span(out, "type", field->type);
+    ald_json_out_close_object(out);
 }
 
 void facade_submission(const struct facade_ask *ask, const struct facade_fields *fields,
                        struct ald_buf *buf)
 {
-    struct json_out out = json_out_begin(buf);
+    struct ald_json_out out = ald_json_out_begin(buf);
     char name[FACADE_NAME_MAX + 1];
     bool files = false;
-    json_out_object(&out, NULL);
-    json_out_object(&out, "params");
+    ald_json_out_object(&out, NULL);
+    ald_json_out_object(&out, "params");
     for (size_t i = 0; i < fields->count; i++) {
         const struct facade_field *field = &fields->list[i];
         files = files || field->file;
         if (field->file || ask_ours(ask->protocol, field->name))
             continue;
         if (field->json.kind != ALD_JSON_NONE)
-            json_out_raw(&out, ask_name(field, name), field->json.raw);
+            ald_json_out_raw(&out, ask_name(field, name), field->json.raw);
         else
-            json_out_span(&out, ask_name(field, name), field->text);
+            ald_json_out_span(&out, ask_name(field, name), field->text);
     }
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     if (files)
-        json_out_object(&out, "files");
+        ald_json_out_object(&out, "files");
     for (size_t i = 0; i < fields->count && files; i++)
         if (fields->list[i].file)
             ask_file(&out, &fields->list[i]);
     if (files)
-        json_out_close_object(&out);
-    json_out_close_object(&out);
+        ald_json_out_close_object(&out);
+    ald_json_out_close_object(&out);
 }
 
 static bool ask_is_id(const struct facade_ask *ask, const struct facade_field *field)
@@ -285,20 +285,20 @@ static bool ask_is_id(const struct facade_ask *ask, const struct facade_field *f
 }
 
 /* An id goes back as the kind of value that it was: digits as a number. */
-static void ask_put_id(const struct facade_ask *ask, const char *id, struct json_out *out)
+static void ask_put_id(const struct facade_ask *ask, const char *id, struct ald_json_out *out)
 {
     if (ask->protocol == FACADE_TASKS && ask_digits(ald_span_str(id)) && id[0] != '0')
-        json_out_raw(out, "taskId", ald_span_str(id));
+        ald_json_out_raw(out, "taskId", ald_span_str(id));
     else
-        json_out_text(out, ask->protocol == FACADE_PLAIN ? "id" : "taskId", id);
+        ald_json_out_text(out, ask->protocol == FACADE_PLAIN ? "id" : "taskId", id);
 }
 
 void facade_call_params(const struct facade_ask *ask, const struct facade_fields *fields,
                         const char *id, struct ald_buf *buf)
 {
-    struct json_out out = json_out_begin(buf);
+    struct ald_json_out out = ald_json_out_begin(buf);
     char name[FACADE_NAME_MAX + 1];
-    json_out_object(&out, NULL);
+    ald_json_out_object(&out, NULL);
     for (size_t i = 0; i < fields->count; i++) {
         const struct facade_field *field = &fields->list[i];
         bool form = ask_is(field->name, "json"); /* the answer is passed on, so its form is, too */
@@ -306,11 +306,11 @@ void facade_call_params(const struct facade_ask *ask, const struct facade_fields
             (id && ask_is_id(ask, field)))
             continue;
         if (field->json.kind != ALD_JSON_NONE)
-            json_out_raw(&out, ask_name(field, name), field->json.raw);
+            ald_json_out_raw(&out, ask_name(field, name), field->json.raw);
         else
-            json_out_span(&out, ask_name(field, name), field->text);
+            ald_json_out_span(&out, ask_name(field, name), field->text);
     }
     if (id)
         ask_put_id(ask, id, &out);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
 }

@@ -39,16 +39,16 @@ struct facade_state facade_state_unknown(void)
 static void say_envelope(struct ald_buf *buf, bool good, bool raw, struct ald_span value,
                          bool price)
 {
-    struct json_out out = json_out_begin(buf);
-    json_out_object(&out, NULL);
-    json_out_int(&out, "status", good ? 1 : 0);
+    struct ald_json_out out = ald_json_out_begin(buf);
+    ald_json_out_object(&out, NULL);
+    ald_json_out_int(&out, "status", good ? 1 : 0);
     if (raw)
-        json_out_raw(&out, "request", value);
+        ald_json_out_raw(&out, "request", value);
     else
-        json_out_span(&out, "request", value);
+        ald_json_out_span(&out, "request", value);
     if (price)
-        json_out_text(&out, "price", "0");
-    json_out_close_object(&out);
+        ald_json_out_text(&out, "price", "0");
+    ald_json_out_close_object(&out);
 }
 
 static struct ald_span say_value(const struct facade_state *state)
@@ -91,61 +91,61 @@ static void say_plain(const struct facade_ask *ask, const struct facade_state *s
 
 static void say_error(const char *code, struct ald_buf *buf)
 {
-    struct json_out out = json_out_begin(buf);
-    json_out_object(&out, NULL);
-    json_out_int(&out, "errorId", ald_facade_error(code));
-    json_out_text(&out, "errorCode", code);
-    json_out_text(&out, "errorDescription", code);
-    json_out_close_object(&out);
+    struct ald_json_out out = ald_json_out_begin(buf);
+    ald_json_out_object(&out, NULL);
+    ald_json_out_int(&out, "errorId", ald_facade_error(code));
+    ald_json_out_text(&out, "errorCode", code);
+    ald_json_out_text(&out, "errorDescription", code);
+    ald_json_out_close_object(&out);
 }
 
 /* A text as the solution has no name in this protocol; `text` is that of a picture's words. */
-static void say_solution(struct json_out *out, const struct facade_state *state)
+static void say_solution(struct ald_json_out *out, const struct facade_state *state)
 {
     if (state->result_json) {
-        json_out_raw(out, "solution", state->result);
+        ald_json_out_raw(out, "solution", state->result);
         return;
     }
-    json_out_object(out, "solution");
-    json_out_span(out, "text", state->result);
-    json_out_close_object(out);
+    ald_json_out_object(out, "solution");
+    ald_json_out_span(out, "text", state->result);
+    ald_json_out_close_object(out);
 }
 
 static void say_task(const struct facade_state *state, struct ald_buf *buf)
 {
-    struct json_out out = json_out_begin(buf);
+    struct ald_json_out out = ald_json_out_begin(buf);
     if (!state->done && state->code != SAY_NOT_READY) {
         say_error(state->code, buf);
         return;
     }
-    json_out_object(&out, NULL);
-    json_out_int(&out, "errorId", 0);
-    json_out_text(&out, "status", state->done ? "ready" : "processing");
+    ald_json_out_object(&out, NULL);
+    ald_json_out_int(&out, "errorId", 0);
+    ald_json_out_text(&out, "status", state->done ? "ready" : "processing");
     if (state->done) {
         say_solution(&out, state);
-        json_out_text(&out, "cost", "0");
-        json_out_int(&out, "createTime", state->created_ms / 1000);
-        json_out_int(&out, "endTime", state->ended_ms / 1000);
-        json_out_int(&out, "solveCount", 1);
+        ald_json_out_text(&out, "cost", "0");
+        ald_json_out_int(&out, "createTime", state->created_ms / 1000);
+        ald_json_out_int(&out, "endTime", state->ended_ms / 1000);
+        ald_json_out_int(&out, "solveCount", 1);
     }
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
 }
 
 /* ---- all ---- */
 
 void facade_say_taken(const struct facade_ask *ask, uint64_t id, struct ald_buf *buf)
 {
-    struct json_out out = json_out_begin(buf);
+    struct ald_json_out out = ald_json_out_begin(buf);
     if (ask->protocol == FACADE_TASKS) {
-        json_out_object(&out, NULL);
-        json_out_int(&out, "errorId", 0);
-        json_out_int(&out, "taskId", (int64_t)id);
-        json_out_close_object(&out);
+        ald_json_out_object(&out, NULL);
+        ald_json_out_int(&out, "errorId", 0);
+        ald_json_out_int(&out, "taskId", (int64_t)id);
+        ald_json_out_close_object(&out);
     } else if (ask->json) {
-        json_out_object(&out, NULL);
-        json_out_int(&out, "status", 1);
-        json_out_id(&out, "request", id);
-        json_out_close_object(&out);
+        ald_json_out_object(&out, NULL);
+        ald_json_out_int(&out, "status", 1);
+        ald_json_out_id(&out, "request", id);
+        ald_json_out_close_object(&out);
     } else {
         ald_buf_printf(buf, "OK|%llu", (unsigned long long)id);
     }

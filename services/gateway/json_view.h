@@ -9,30 +9,30 @@
 
 /* The members of a task, into an object that is open. base: of callback URLs. whole: what only the
  * answer about one task knows (how often it was polled) is shown, too. */
-void view_task(struct json_out *out, const struct msg_task_view *task, const char *base,
+void view_task(struct ald_json_out *out, const struct msg_task_view *task, const char *base,
                bool whole);
 /* Whole objects, elements of an array. */
-void view_note(struct json_out *out, const struct msg_note *note);
-void view_attempt(struct json_out *out, const struct msg_attempt *attempt);
+void view_note(struct ald_json_out *out, const struct msg_note *note);
+void view_attempt(struct ald_json_out *out, const struct msg_attempt *attempt);
 /* The same, and what else happened to a letter. */
-void view_letter_line(struct json_out *out, const struct msg_attempt *line);
-void view_letter_group(struct json_out *out, const struct msg_letter_group *group);
-void view_replay_count(struct json_out *out, const struct msg_replay_count *count);
+void view_letter_line(struct ald_json_out *out, const struct msg_attempt *line);
+void view_letter_group(struct ald_json_out *out, const struct msg_letter_group *group);
+void view_replay_count(struct ald_json_out *out, const struct msg_replay_count *count);
 /* What a re-injection would do, as the member `dry_run`. */
-void view_judged(struct json_out *out, const struct msg_judged *judged);
+void view_judged(struct ald_json_out *out, const struct msg_judged *judged);
 /* The members of a bulk replay, into an object that is open. */
-void view_replay(struct json_out *out, const struct msg_replay *replay);
+void view_replay(struct ald_json_out *out, const struct msg_replay *replay);
 /* The members of a letter; its original, when it is there, is shown as the request it was, or as
  * the event that was not taken. */
-void view_letter(struct json_out *out, const struct msg_letter_view *letter);
+void view_letter(struct ald_json_out *out, const struct msg_letter_view *letter);
 
 /* The members of a consumer. */
-void view_consumer(struct json_out *out, const struct msg_consumer *consumer);
+void view_consumer(struct ald_json_out *out, const struct msg_consumer *consumer);
 
 /* Figures as {"group": {"name": value or text}}; begin, one for each, end. A name that comes again
  * in another place of the answer must have its group's figures together. */
 struct view_figures {
-    struct json_out *out;
+    struct ald_json_out *out;
     char group[ALD_WORD_MAX];
 };
 void view_figure(struct view_figures *self, const struct msg_figure *figure);

@@ -38,16 +38,16 @@ static void sink_write(const struct msg_event *event, struct ald_buf *body)
 {
     char type[ALD_WORD_MAX + 8];
     char at[ALD_CLOCK_TEXT_MAX];
-    struct json_out out = json_out_begin(body);
+    struct ald_json_out out = ald_json_out_begin(body);
     (void)snprintf(type, sizeof type, "task.%s", event->state);
     ald_clock_rfc3339(event->published_ms, at);
-    json_out_object(&out, NULL);
-    json_out_text(&out, "type", type);
-    json_out_text(&out, "timestamp", at);
-    json_out_object(&out, "data");
+    ald_json_out_object(&out, NULL);
+    ald_json_out_text(&out, "type", type);
+    ald_json_out_text(&out, "timestamp", at);
+    ald_json_out_object(&out, "data");
     ald_event_json(&out, event);
-    json_out_close_object(&out);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
+    ald_json_out_close_object(&out);
 }
 
 const char *sink_request(const struct ald_sink *sink, const struct work_item *item, int64_t now_s,

@@ -48,6 +48,6 @@ def test_members_of_bodies():
 
 def test_members_of_answers():
     event = (ROOT / "common/config/event_json.c").read_text(encoding="utf-8")
-    names = set(re.findall(r'(?:json_out_(?!base64)[a-z0-9_]+|ald_event_value)\(out, "([a-z_]+)"',
+    names = set(re.findall(r'(?:ald_json_out_(?!base64)[a-z0-9_]+|ald_event_value)\(out, "([a-z_]+)"',
                            source("json_view.c") + source("json_view_desk.c") + event))
     assert len(names) >= 40 and names <= WORDS, names - WORDS

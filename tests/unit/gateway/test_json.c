@@ -31,17 +31,17 @@ static int end(void **state)
 static void test_example(void **state)
 {
     (void)state;
-    struct json_out out = json_out_begin(&text);
-    json_out_object(&out, NULL);
-    json_out_text(&out, "a", "x\"\\\n");
-    json_out_array(&out, "list");
-    json_out_int(&out, NULL, -1);
-    json_out_bool(&out, NULL, true);
-    json_out_null(&out, NULL);
-    json_out_close_array(&out);
-    json_out_id(&out, "id", 9007199254740991);
-    json_out_raw(&out, "raw", ald_span_str("{\"n\":20180814033130818988}"));
-    json_out_close_object(&out);
+    struct ald_json_out out = ald_json_out_begin(&text);
+    ald_json_out_object(&out, NULL);
+    ald_json_out_text(&out, "a", "x\"\\\n");
+    ald_json_out_array(&out, "list");
+    ald_json_out_int(&out, NULL, -1);
+    ald_json_out_bool(&out, NULL, true);
+    ald_json_out_null(&out, NULL);
+    ald_json_out_close_array(&out);
+    ald_json_out_id(&out, "id", 9007199254740991);
+    ald_json_out_raw(&out, "raw", ald_span_str("{\"n\":20180814033130818988}"));
+    ald_json_out_close_object(&out);
     assert_string_equal(ald_buf_str(&text),
                         "{\"a\":\"x\\\"\\\\\\u000a\",\"list\":[-1,true,null],"
                         "\"id\":\"9007199254740991\",\"raw\":{\"n\":20180814033130818988}}");
@@ -58,10 +58,10 @@ static json_t *parse(void)
 
 static json_t *show_task(const struct msg_task_view *task)
 {
-    struct json_out out = json_out_begin(&text);
-    json_out_object(&out, NULL);
+    struct ald_json_out out = ald_json_out_begin(&text);
+    ald_json_out_object(&out, NULL);
     view_task(&out, task, "http://h", true);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     return parse();
 }
 
@@ -106,10 +106,10 @@ static void test_sources(void **state)
         assert_string_equal(member(root, "source"), cases[i].want);
         json_decref(root);
         ald_buf_reset(&text);
-        struct json_out out = json_out_begin(&text);
-        json_out_object(&out, NULL);
+        struct ald_json_out out = ald_json_out_begin(&text);
+        ald_json_out_object(&out, NULL);
         ald_event_json(&out, &event);
-        json_out_close_object(&out);
+        ald_json_out_close_object(&out);
         root = parse();
         assert_string_equal(member(root, "source"), cases[i].want);
         assert_string_equal(member(root, "position"), "3:8");
@@ -172,10 +172,10 @@ static void test_letter_shows_its_original(void **state)
     assert_int_equal(ald_wire_encode(&MSG_CALLBACK, &callback, &original), ALD_OK);
     const struct msg_letter_view letter = {
         .letter = "01J", .reason = "conflict", .task = 3, .original = ald_buf_span(&original)};
-    struct json_out out = json_out_begin(&text);
-    json_out_object(&out, NULL);
+    struct ald_json_out out = ald_json_out_begin(&text);
+    ald_json_out_object(&out, NULL);
     view_letter(&out, &letter);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     json_t *root = parse();
     json_t *shown = json_object_get(root, "original");
     assert_string_equal(member(root, "task"), "3");
@@ -193,13 +193,13 @@ static void test_figures_by_group(void **state)
         {.group = "a", .name = "y", .text = "word"},
         {.group = "b", .name = "x", .value = -2},
     };
-    struct json_out out = json_out_begin(&text);
+    struct ald_json_out out = ald_json_out_begin(&text);
     struct view_figures view = {.out = &out};
-    json_out_object(&out, NULL);
+    ald_json_out_object(&out, NULL);
     for (size_t i = 0; i < ALD_COUNT(figures); i++)
         view_figure(&view, &figures[i]);
     view_figures_end(&view);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     assert_string_equal(ald_buf_str(&text), "{\"a\":{\"x\":1,\"y\":\"word\"},\"b\":{\"x\":-2}}");
 }
 
@@ -375,10 +375,10 @@ static void test_an_event_in_a_letter(void **state)
                                      .provider = "two",
                                      .consumer = "mailer",
                                      .original = ald_buf_span(&original)};
-    struct json_out out = json_out_begin(&text);
-    json_out_object(&out, NULL);
+    struct ald_json_out out = ald_json_out_begin(&text);
+    ald_json_out_object(&out, NULL);
     view_letter(&out, &letter);
-    json_out_close_object(&out);
+    ald_json_out_close_object(&out);
     json_t *root = parse();
     json_t *shown = json_object_get(root, "event");
     assert_string_equal(json_string_value(json_object_get(root, "consumer")), "mailer");
