@@ -175,7 +175,7 @@ void api_consumer_delete(struct api_call *call)
 static enum ald_rc consumers_settle_one(void *arg, const struct json_in_object *object,
                                         struct ald_err *err)
 {
-    static const char *const verbs[] = {"ack", "nack", "reject", "extend"};
+    static const char *const verbs[] = {"ack", "nack", "reject", "extend", "release"};
     struct msg_settle settle = {.verb = "ack"};
     const struct json_in_field fields[] = {
         {"verb", JSON_IN_TEXT, settle.verb, sizeof settle.verb},
@@ -192,7 +192,7 @@ static enum ald_rc consumers_settle_one(void *arg, const struct json_in_object *
     for (size_t i = 0; i < ALD_COUNT(verbs); i++)
         known = known || strcmp(settle.verb, verbs[i]) == 0;
     if (!known)
-        return ald_err_set(err, ALD_INVALID, "verb is one of: ack, nack, reject, extend");
+        return ald_err_set(err, ALD_INVALID, "verb is one of: ack, nack, reject, extend, release");
     if (settle.seq == 0 || settle.first > settle.seq)
         return ald_err_set(err, ALD_INVALID,
                            "an event is settled by its lane and seq; first, if it is there, is a "

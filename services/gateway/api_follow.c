@@ -16,6 +16,7 @@ struct follow_stream {
     zmsg_t *sent;          /* settlements of what was written last */
     zmsg_t *proven;        /* of what was written before a write that succeeded */
     zmsg_t *back;          /* what gives the last page back */
+    zmsg_t *unread;        /* what gives back what was never written */
     struct msg_settle run; /* rising numbers that were written last: from first to seq */
     struct msg_settle had; /* up to here events were handed out to this stream; seq 0 = none */
 };
@@ -49,12 +50,25 @@ static void follow_event(struct follow_stream *self, const struct msg_event *eve
         self->had = (struct msg_settle){.lane = event->lane, .seq = event->seq};
 }
 
+/* The client went while the question was on its way: nobody has read what is in this answer. */
+static bool follow_unread(struct follow_stream *self, zmsg_t *answer)
+{
+    struct msg_event event;
+    if (!http_gone(self->call->exchange))
+        return false;
+    for (zframe_t *frame = zmsg_next(answer); frame; frame = zmsg_next(answer))
+        if (api_read(frame, &MSG_EVENT, &event))
+            follow_put(self->unread, "release", event.lane, 0, event.seq);
+    return true;
+}
+
 /* Write what a pull gave. False: the stream is over. */
 static bool follow_page(struct follow_stream *self, zmsg_t *answer)
 {
     struct msg_events head;
     struct msg_event event;
-    if (!api_read(zmsg_first(answer), &MSG_EVENTS, &head) || strcmp(head.rc, "ok") != 0)
+    if (!api_read(zmsg_first(answer), &MSG_EVENTS, &head) || strcmp(head.rc, "ok") != 0 ||
+        follow_unread(self, answer))
         return false;
     zmsg_t *page = zmsg_new();
     zmsg_destroy(&self->back);
@@ -97,7 +111,7 @@ static void follow_loop(struct follow_stream *self)
 {
     struct api *api = self->call->api;
     bool goes_on = true;
-    while (goes_on && !atomic_load(&api->stopping)) {
+    while (goes_on && !atomic_load(&api->stopping) && !http_gone(self->call->exchange)) {
         zmsg_t *answer = NULL;
         enum ald_rc rc = follow_pull(self, &answer);
         goes_on = rc == ALD_OK ? follow_page(self, answer) : event_stream_away(&self->out, rc);
@@ -120,6 +134,8 @@ static void follow_give_back(struct follow_stream *self)
     for (zframe_t *frame = self->follow->instance[0] ? zmsg_pop(self->back) : NULL; frame;
          frame = zmsg_pop(self->back))
         zmsg_append(frames, &frame);
+    for (zframe_t *frame = zmsg_pop(self->unread); frame; frame = zmsg_pop(self->unread))
+        zmsg_prepend(frames, &frame); /* before a range that would count it */
     if (zmsg_size(frames) == 0)
         zmsg_destroy(&frames);
     else
@@ -220,7 +236,8 @@ void api_follow(struct api_call *call, struct api_follow *follow, const char *la
                                    .follow = follow,
                                    .sent = zmsg_new(),
                                    .proven = zmsg_new(),
-                                   .back = zmsg_new()};
+                                   .back = zmsg_new(),
+                                   .unread = zmsg_new()};
     zmsg_t *answer = NULL;
     if (follow_begin(&stream, last) && follow_open(&stream, &answer)) {
         if (event_stream_begin(&stream.out, call) && follow_page(&stream, answer)) {
@@ -233,4 +250,5 @@ void api_follow(struct api_call *call, struct api_follow *follow, const char *la
     zmsg_destroy(&stream.sent);
     zmsg_destroy(&stream.proven);
     zmsg_destroy(&stream.back);
+    zmsg_destroy(&stream.unread);
 }

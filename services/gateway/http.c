@@ -13,6 +13,7 @@
 #include "services/gateway/http_frame.h"
 #include "services/gateway/http_head.h"
 #include "services/gateway/http_listen.h"
+#include "services/gateway/http_socket.h"
 #include "services/gateway/http_watch.h"
 
 enum {
@@ -48,6 +49,7 @@ struct http_exchange {
     bool head_only;
     bool last; /* the connection ends whatever is answered */
     bool answered;
+    int socket;                                   /* 0: not looked for, -1: not found */
     bool cut;                                     /* the body did not come: no answer */
     struct http_header headers[HTTP_HEADERS_MAX]; /* not cleared */
 };
@@ -211,6 +213,15 @@ enum ald_rc http_begin(http_exchange_t *self, unsigned status, const char *extra
 enum ald_rc http_write(http_exchange_t *self, struct ald_span bytes)
 {
     return http_put(self, bytes.data, bytes.len);
+}
+
+bool http_gone(http_exchange_t *self)
+{
+    const struct mg_request_info *info = mg_get_request_info(self->connection);
+    if (self->socket == 0)
+        self->socket = http_socket_find(info->remote_addr, (unsigned)info->remote_port,
+                                        self->worker->http->port);
+    return self->socket > 0 && http_socket_closed(self->socket);
 }
 
 /* ---- requests ---- */

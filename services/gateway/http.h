@@ -105,5 +105,8 @@ enum ald_rc http_answer(http_exchange_t *self, unsigned status, const char *extr
 /* Begin an answer without a length; the connection ends with it. http_write adds to it. */
 ALD_NODISCARD enum ald_rc http_begin(http_exchange_t *self, unsigned status, const char *extra);
 ALD_NODISCARD enum ald_rc http_write(http_exchange_t *self, struct ald_span bytes);
+/* Has the client closed the connection, as far as this machine has heard? A write to one that is
+ * gone often succeeds. For an answer that was begun. */
+bool http_gone(http_exchange_t *self);
 
 #endif

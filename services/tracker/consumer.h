@@ -33,7 +33,13 @@ enum {
 };
 
 enum consumer_gap { CONSUMER_GAP_NONE, CONSUMER_GAP_RETENTION, CONSUMER_GAP_LANE };
-enum consumer_verb { CONSUMER_ACK, CONSUMER_NACK, CONSUMER_REJECT, CONSUMER_EXTEND };
+enum consumer_verb {
+    CONSUMER_ACK,
+    CONSUMER_NACK,
+    CONSUMER_REJECT,
+    CONSUMER_EXTEND,
+    CONSUMER_RELEASE /* it reached nobody: free for others, and not counted */
+};
 
 struct consumer_rules {
     bool ordered; /* one hand-out at a time, and nothing overtakes what came back */

@@ -6,11 +6,8 @@
 
 enum consumer_state { CONSUMER_SETTLED, CONSUMER_LEASED, CONSUMER_WAITING };
 
-/* Who had an entry last, where it is no instance. */
-enum {
-    CONSUMER_NOBODY = 254, /* it was given back */
-    CONSUMER_ANYBODY = 255 /* that is not known since the start */
-};
+/* Who had an entry last, where it is no instance: it was given back. */
+enum { CONSUMER_NOBODY = 255 };
 
 /* Where the first entry at or above seq is, or would be. */
 size_t consumer_find(const struct consumer *self, uint64_t seq);

@@ -29,19 +29,10 @@ static void consumer_lapse(struct consumer *self, struct consumer_entry *entry, 
 
 /* ---- settling ---- */
 
-/* Is it the instance's own, as far as is known? Since the tracker's start nobody knows whose an
- * older hand-out is. */
+/* Had the instance it last? Nobody else's is its to say of but that it was dealt with. */
 static bool consumer_own(const struct consumer_entry *entry, int instance)
 {
-    return entry->holder == instance || entry->holder == CONSUMER_ANYBODY;
-}
-
-/* May a range take it? Of those that share, another may have it: it comes again to somebody. In
- * order only one has anything. */
-static bool consumer_in_range(const struct consumer *self, const struct consumer_entry *entry,
-                              int instance)
-{
-    return entry->holder == instance || (self->rules.ordered && entry->holder == CONSUMER_ANYBODY);
+    return entry->holder == instance;
 }
 
 static void consumer_nack(struct consumer *self, struct consumer_entry *entry,
@@ -84,6 +75,12 @@ static bool consumer_settle_one(struct consumer *self, int instance, struct cons
         if (entry->state == CONSUMER_LEASED && entry->holder == instance)
             consumer_extend(self, entry, now_ms + more_ms);
         return false; /* leases are not written */
+    case CONSUMER_RELEASE:
+        if (entry->state != CONSUMER_LEASED || entry->holder != instance)
+            return false;
+        consumer_wait(self, entry, CONSUMER_NOBODY, now_ms);
+        entry->free = true;
+        return true;
     }
     return false;
 }
@@ -121,13 +118,12 @@ bool consumer_settle(struct consumer *self, int instance, const struct consumer_
     bool changed = false;
     bool range = settle->first != 0;
     uint64_t first = range ? settle->first : settle->seq;
-    bool when = settle->verb == CONSUMER_NACK || settle->verb == CONSUMER_EXTEND;
+    bool when = settle->verb != CONSUMER_ACK && settle->verb != CONSUMER_REJECT;
     bool whole = self->rules.ordered && when && consumer_has(self, first, settle->seq, instance);
     for (size_t i = consumer_find(self, first); i < self->end && self->flight[i].seq <= settle->seq;
          i++) {
         struct consumer_entry *entry = &self->flight[i];
-        if (entry->state == CONSUMER_SETTLED ||
-            (range && !consumer_in_range(self, entry, instance)))
+        if (entry->state == CONSUMER_SETTLED || (range && !consumer_own(entry, instance)))
             continue;
         changed |= consumer_settle_one(self, instance, entry, settle, now_ms, rejects);
     }

@@ -136,10 +136,8 @@ void consumers_touch(consumers_t *self, struct durable *one)
 static bool settle_verb(const char *word, enum consumer_verb *out)
 {
     static const char *const words[] = {
-        [CONSUMER_ACK] = "ack",
-        [CONSUMER_NACK] = "nack",
-        [CONSUMER_REJECT] = "reject",
-        [CONSUMER_EXTEND] = "extend",
+        [CONSUMER_ACK] = "ack",       [CONSUMER_NACK] = "nack",       [CONSUMER_REJECT] = "reject",
+        [CONSUMER_EXTEND] = "extend", [CONSUMER_RELEASE] = "release",
     };
     for (size_t i = 0; i < ALD_COUNT(words); i++) {
         if (strcmp(words[i], word) == 0) {

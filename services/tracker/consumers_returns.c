@@ -98,6 +98,10 @@ bool consumers_return_settle(consumers_t *self, struct durable *one, int instanc
         }
         if (settle->verb != CONSUMER_ACK && back->instance != instance)
             continue;
+        if (settle->verb == CONSUMER_RELEASE) {
+            return_let_go(one, back);
+            continue;
+        }
         return_over(self, one, back, settle->verb == CONSUMER_ACK);
         changed = true;
     }

@@ -17,6 +17,7 @@
  *   head:9      the feed has come to 9           A=4    instance A asks for 4
  *   A+3 A+1-4   A acknowledges                   A~3 A~3@50   A does not take it (again so later)
  *   A!3         A rejects                        A>3@50 A wants longer
+ *   A^3 A^1-4   nobody got it from A
  *   A/          A goes                           A#1-2  what A was given did not leave
  *   t50         time passes, leases end          R      the tracker starts again
  *   P4          events up to 4 are purged        L5     a new lane
@@ -85,6 +86,7 @@ static void play_settle(struct play *self, int instance, const char *word,
     settle.verb = word[1] == '+'   ? CONSUMER_ACK
                   : word[1] == '~' ? CONSUMER_NACK
                   : word[1] == '!' ? CONSUMER_REJECT
+                  : word[1] == '^' ? CONSUMER_RELEASE
                                    : CONSUMER_EXTEND;
     settle.seq = strtoull(word + 2, &at, 10);
     if (*at == '-') {
@@ -256,11 +258,14 @@ static void test_rule_17_restarts_are_not_counted(void **state)
          "A=1,2 A=1x1,2x1 A=1x1,2x1 A=1x1,2x1"
          " A=1x1,2x1 A=1x1,2x1"},
         {"settled by who had it before", "A=2 R A+1 R f A+2 f", "A=1,2 f1 f2"},
-        {"by a range", "A=3 A+2 R A+1-3 f A=1", "A=1,2,3 f0 A=1x1"},
-        {"by a range that has others'", "A=2 B=2 R A+1-4 f B+3 B+4", "A=1,2 B=3,4 f0"},
+        {"by a range", "A=3 A+2 R A+1-3 f A=1", "A=1,2,3 f3 A=4"},
+        {"by a range that has others'", "A=2 B=2 R A+1-4 f B+3-4 f", "A=1,2 B=3,4 f2 f4"},
         {"a word before is kept", "A=2 A~1@50 R A=2 t50 A=2", "A=1,2 A=2x1 A=1x2"},
         {"a suspect stays one", "A=2 t100 R A=5 R A=5 A+1 A=5", "A=1,2 A=1x2 A=1x2 A=2x2"},
         {"what was not sent", "A=1 A#1-1 R A=1", "A=1 A=1x1"},
+        {"what reached nobody", "A=2 A^1-2 A=2 A^1-2 B=2 B~1 A=1",
+         "A=1,2 A=1x1,2x1 B=1x1,2x1 A=1x2"},
+        {"of what one has alone", "A=2 B^1-2 B=2", "A=1,2 B=3,4"},
         {"nothing is left", "A=5 A+1-5 R f A=1", "A=1,2,3,4,5 f5 A=6"},
     };
     for (size_t i = 0; i < ALD_COUNT(cases); i++)

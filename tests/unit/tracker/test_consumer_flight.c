@@ -33,7 +33,7 @@ static void test_example(void **state)
     ald_buf_init(&bytes, CONSUMER_FLIGHT_MAX);
     hand(&consumer, 1, 1000);
     consumer_pack(&consumer, &bytes);
-    assert_true(bytes.len < 10); /* one run */
+    assert_true(bytes.len < 14); /* one run, and who has it */
     assert_int_equal(consumer_unpack(&back, ald_buf_span(&bytes)), ALD_OK);
     assert_int_equal(back.waiting, 1000);
     assert_int_equal(consumer_floor(&back), 0);
@@ -87,17 +87,23 @@ static void test_garbage(void **state)
         enum ald_rc want;
     } cases[] = {
         {"empty", "", 0, ALD_OK},
-        {"nothing in flight", "\1", 1, ALD_OK},
-        {"one", "\1\0\1\6\0", 5, ALD_OK},
-        {"another version", "\2\0\1\6\0", 5, ALD_MALFORMED},
-        {"cut", "\1\0\1\6", 4, ALD_MALFORMED},
-        {"a number without an end", "\1\x80", 2, ALD_MALFORMED},
-        {"no length", "\1\0\0\6\0", 5, ALD_MALFORMED},
-        {"beyond what was handed out", "\1\x64\1\6\0", 5, ALD_MALFORMED},
-        {"more than there may be", "\1\0\x91\x4e\6\0", 6, ALD_MALFORMED},
-        {"a number of 65 bits", "\1\xff\xff\xff\xff\xff\xff\xff\xff\xff\2\1\6\0", 14,
+        {"nothing in flight", "\1\0", 2, ALD_OK},
+        {"one", "\1\0\0\1\6\0\0", 7, ALD_OK},
+        {"one that an instance had", "\1\1\1a\0\1\6\0\1", 9, ALD_OK},
+        {"that nobody of the table had", "\1\1\1a\0\1\6\0\2", 9, ALD_MALFORMED},
+        {"another version", "\2\0\0\1\6\0\0", 7, ALD_MALFORMED},
+        {"without names", "\1", 1, ALD_MALFORMED},
+        {"a name that is cut", "\1\1\3ab", 5, ALD_MALFORMED},
+        {"a name that is too long", "\1\1\x40", 3, ALD_MALFORMED},
+        {"too many names", "\1\x41", 2, ALD_MALFORMED},
+        {"cut", "\1\0\0\1\6", 5, ALD_MALFORMED},
+        {"a number without an end", "\1\0\x80", 3, ALD_MALFORMED},
+        {"no length", "\1\0\0\0\6\0\0", 7, ALD_MALFORMED},
+        {"beyond what was handed out", "\1\0\x64\1\6\0\0", 7, ALD_MALFORMED},
+        {"more than there may be", "\1\0\0\x91\x4e\6\0\0", 8, ALD_MALFORMED},
+        {"a number of 65 bits", "\1\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\2\1\6\0\0", 16,
          ALD_MALFORMED},
-        {"a number that wraps", "\1\0\1\6\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\1\6\0", 18,
+        {"a number that wraps", "\1\0\0\1\6\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\1\6\0\0", 21,
          ALD_MALFORMED},
     };
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
