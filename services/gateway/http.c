@@ -201,8 +201,11 @@ enum ald_rc http_answer(http_exchange_t *self, unsigned status, const char *extr
 enum ald_rc http_begin(http_exchange_t *self, unsigned status, const char *extra)
 {
     ALD_ASSERT(!self->answered && !self->cut);
+    const struct mg_request_info *info = mg_get_request_info(self->connection);
     self->answered = true;
     self->read = false; /* the end of the connection is the end of the answer */
+    self->socket =
+        http_socket_find(info->remote_addr, (unsigned)info->remote_port, self->worker->http->port);
     struct http_head *head = &self->worker->head;
     http_head_begin(head, status);
     http_head_put(head, extra);
@@ -217,11 +220,7 @@ enum ald_rc http_write(http_exchange_t *self, struct ald_span bytes)
 
 bool http_gone(http_exchange_t *self)
 {
-    const struct mg_request_info *info = mg_get_request_info(self->connection);
-    if (self->socket == 0)
-        self->socket = http_socket_find(info->remote_addr, (unsigned)info->remote_port,
-                                        self->worker->http->port);
-    return self->socket > 0 && http_socket_closed(self->socket);
+    return http_socket_closed(self->socket);
 }
 
 /* ---- requests ---- */

@@ -26,7 +26,7 @@ int http_socket_find(const char *peer, unsigned peer_port, unsigned own_port)
     int found = -1;
     DIR *folder = opendir("/proc/self/fd");
     if (folder == NULL)
-        return -1;
+        return 0;
     for (struct dirent *entry = readdir(folder); entry != NULL && found < 0;
          entry = readdir(folder)) {
         int fd = (int)strtol(entry->d_name, NULL, 10);
@@ -40,6 +40,8 @@ int http_socket_find(const char *peer, unsigned peer_port, unsigned own_port)
 bool http_socket_closed(int fd)
 {
     char byte;
+    if (fd <= 0)
+        return fd < 0;
     ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }

@@ -7,11 +7,12 @@
 
 #include <stdbool.h>
 
-/* The descriptor of the connection from this address and port to ours; -1: there is none. Looks at
- * all descriptors: once a stream, not once a request. */
+/* The descriptor of the connection from this address and port to ours. -1: there is none, as of one
+ * that the client has reset. 0: it can't be looked for. Looks at all descriptors: once a stream,
+ * not once a request. */
 int http_socket_find(const char *peer, unsigned peer_port, unsigned own_port);
 
-/* Has the other end closed, or is the connection broken? Reads nothing. */
+/* Has the other end closed, or is the connection broken? Of 0 that is not known: no. */
 bool http_socket_closed(int fd);
 
 #endif
