@@ -156,6 +156,9 @@ bool consumer_due(struct consumer *self, int64_t now_ms, const struct consumer_r
 bool consumer_close(struct consumer *self, int instance, int64_t now_ms,
                     const struct consumer_rejects *rejects);
 
+/* All that is handed out waits for somebody else, uncounted. */
+void consumer_release(struct consumer *self, int64_t now_ms);
+
 /* Events up to `upto` are deleted. True: some were not settled, and there is a gap. */
 bool consumer_purged(struct consumer *self, uint64_t upto);
 /* The feed goes on in another lane, in a store that has come to head. */

@@ -136,6 +136,16 @@ bool consumer_settle(struct consumer *self, int instance, const struct consumer_
 
 /* ---- ends of leases ---- */
 
+void consumer_release(struct consumer *self, int64_t now_ms)
+{
+    for (size_t i = self->first; i < self->end; i++) {
+        if (self->flight[i].state != CONSUMER_LEASED)
+            continue;
+        consumer_wait(self, &self->flight[i], CONSUMER_NOBODY, now_ms);
+        self->flight[i].free = true;
+    }
+}
+
 /* Of one instance (or -1: of all) the leases that are over by now_ms, or all of them. */
 static bool consumer_take_back(struct consumer *self, int instance, bool all, int64_t now_ms,
                                const struct consumer_rejects *rejects)

@@ -229,6 +229,38 @@ void consumers_open(consumers_t *self, zframe_t **who_p, const struct msg_consum
     consumers_word(self, who_p, ask->req, rc, detail, one, one && one->fresh);
 }
 
+/* Who had it until now gets nothing any more, and what he has goes out again, uncounted. Its own
+ * rules are for later. Who holds its events is in this process then: they come back by its word, or
+ * with its memory. */
+static void own_begin(consumers_t *self, struct durable *one, const struct msg_consumer_open *ask)
+{
+    if (!one->owned) {
+        one->kept_rules = one->core.rules;
+        memcpy(one->kept_provider, one->provider, sizeof one->kept_provider);
+        memcpy(one->kept_state, one->state, sizeof one->kept_state);
+        for (struct pull *pull = one->first; pull; pull = pull->next)
+            pull->closed = true; /* answered with nothing */
+        if (one->reading)
+            one->reading->closed = true;
+        self->owed = true;
+        consumer_release(&one->core, tracker_now(self->tracker).run_ms);
+    }
+    one->owned = true;
+    one->core.rules = (struct consumer_rules){.max_deliver = (uint32_t)ask->max_deliver,
+                                              .ack_wait_ms = OPEN_HELD_MS,
+                                              .max_pending = CONSUMER_PENDING_MAX};
+    memcpy(one->provider, ask->provider, sizeof one->provider);
+    memcpy(one->state, ask->state, sizeof one->state);
+}
+
+static void own_end(struct durable *one)
+{
+    one->owned = false;
+    one->core.rules = one->kept_rules;
+    memcpy(one->provider, one->kept_provider, sizeof one->provider);
+    memcpy(one->state, one->kept_state, sizeof one->state);
+}
+
 bool consumers_own(consumers_t *self, const struct msg_consumer_open *ask, bool own)
 {
     struct durable *one = consumers_find(self, ask->consumer);
@@ -239,13 +271,10 @@ bool consumers_own(consumers_t *self, const struct msg_consumer_open *ask, bool 
         ALD_ASSERT(one); /* it begins at new or all */
         self->owed = true;
     }
-    /* Who holds them is in this process: they come back by its word, or with its memory. */
-    one->core.rules =
-        (struct consumer_rules){.max_deliver = (uint32_t)ask->max_deliver,
-                                .ack_wait_ms = own ? OPEN_HELD_MS : OPEN_WAIT_MS,
-                                .max_pending = own ? CONSUMER_PENDING_MAX : OPEN_PENDING};
-    memcpy(one->provider, ask->provider, sizeof one->provider);
-    memcpy(one->state, ask->state, sizeof one->state);
+    if (own)
+        own_begin(self, one, ask);
+    else if (one->owned)
+        own_end(one);
     return true;
 }
 

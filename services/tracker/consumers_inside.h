@@ -53,6 +53,10 @@ struct durable {
     struct comeback *returns;
     size_t return_count, return_cap;
     uint64_t ticket; /* of that page */
+    bool owned;      /* the tracker reads it itself, by its own rules; its row keeps these: */
+    struct consumer_rules kept_rules;
+    char kept_provider[ALD_PROVIDER_MAX];
+    char kept_state[ALD_WORD_MAX];
 };
 
 /* What is sent after the commit. */

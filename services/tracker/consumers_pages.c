@@ -83,8 +83,9 @@ static bool consumers_serve_one(consumers_t *self, struct durable *one, struct p
         *at = &pull->next;
         return false;
     }
-    bool came_back = one->return_count > 0 && consumer_idle(&one->core, pull->instance) &&
-                     consumers_return(self, one, pull);
+    /* Its own reader is never idle, and posts each event by itself. */
+    bool alone = one->owned || consumer_idle(&one->core, pull->instance);
+    bool came_back = one->return_count > 0 && alone && consumers_return(self, one, pull);
     if (came_back) {
         **at = next;
         consumers_pull_free(self, &pull);

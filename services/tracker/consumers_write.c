@@ -117,22 +117,24 @@ static void consumers_row(consumers_t *self, struct durable *one)
 {
     ald_buf_reset(&self->flight);
     consumer_pack(&one->core, &self->flight);
-    const struct vault_consumer row = {.no = one->no,
-                                       .name = ald_span_str(one->name),
-                                       .provider = ald_span_str(one->provider),
-                                       .state = ald_span_str(one->state),
-                                       .ordered = one->core.rules.ordered,
-                                       .max_deliver = one->core.rules.max_deliver,
-                                       .ack_wait_ms = one->core.rules.ack_wait_ms,
-                                       .max_ack_pending = one->core.rules.max_pending,
-                                       .made_ms = one->made_ms,
-                                       .lane = one->core.lane,
-                                       .floor = consumer_floor(&one->core),
-                                       .handed = one->core.handed,
-                                       .gap_before = one->core.gap,
-                                       .gap_why = one->core.gap_why,
-                                       .rejected = one->core.rejected,
-                                       .flight = ald_buf_span(&self->flight)};
+    const struct consumer_rules *rules = one->owned ? &one->kept_rules : &one->core.rules;
+    const struct vault_consumer row = {
+        .no = one->no,
+        .name = ald_span_str(one->name),
+        .provider = ald_span_str(one->owned ? one->kept_provider : one->provider),
+        .state = ald_span_str(one->owned ? one->kept_state : one->state),
+        .ordered = rules->ordered,
+        .max_deliver = rules->max_deliver,
+        .ack_wait_ms = rules->ack_wait_ms,
+        .max_ack_pending = rules->max_pending,
+        .made_ms = one->made_ms,
+        .lane = one->core.lane,
+        .floor = consumer_floor(&one->core),
+        .handed = one->core.handed,
+        .gap_before = one->core.gap,
+        .gap_why = one->core.gap_why,
+        .rejected = one->core.rejected,
+        .flight = ald_buf_span(&self->flight)};
     if (one->fresh)
         vault_consumer_add(&self->tracker->vault, &row);
     else

@@ -218,7 +218,8 @@ static void sinks_release(sinks_t *self, size_t at)
 {
     struct sink *sink = self->list[at];
     for (const struct sink_event *event = sink->first; event; event = event->next) {
-        const struct msg_settle settle = {.lane = event->lane, .seq = event->seq, .verb = "nack"};
+        const struct msg_settle settle = {
+            .lane = event->lane, .seq = event->seq, .verb = "release"};
         sinks_settle(self, sink->is.name, &settle);
     }
     sinks_own(self, sink);

@@ -340,7 +340,7 @@ static void test_out_of_the_settings(void **state)
     assert_string_equal(says(), "");
     hand_out(7, 7, 1, 1);
     sinks_tick(tracker.sinks);
-    assert_string_equal(says(), "nack 5, nack 6, nack 7");
+    assert_string_equal(says(), "release 5, release 6, release 7");
     assert_string_equal(owned, "a 0 7");
     const struct msg_outcome outcome = outcome_of(5, leases, 200, "transient");
     assert_string_equal(sinks_outcome(tracker.sinks, &outcome), "applied");
