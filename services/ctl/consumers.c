@@ -97,10 +97,11 @@ int consumers_show(struct ctl *ctl, const struct args *args)
         {"mode", "/mode"},
         {"provider", "/provider"},
         {"state", "/state"},
-        {"deliveries", "/max_deliver"},
+        {"most tries", "/max_deliver"},
         {"ack wait ms", "/ack_wait_ms"},
         {"at once", "/max_ack_pending"},
         {"sink", "/sink"},
+        {"sink is", "/sink_state"},
     };
     static const char *const times[][2] = {
         {"made", "/made_ms"}, {"asked", "/asked_ms"}, {"oldest", "/oldest_ms"}};

@@ -78,7 +78,7 @@ const struct manual MANUALS[] = {
      NULL},
     {"consumers ls",
      "Lists the durable consumers: where each stands, how many events it is\n"
-     "behind, how many it holds unsettled, and when it asked last.",
+     "behind, how many it holds unsettled, and how old the oldest of those is.",
      "aldaba consumers ls\n"
      "aldaba consumers ls --json | jq .lag\n",
      NULL},

@@ -138,23 +138,6 @@ def test_what_a_stream_was_sent_comes_again_to_others(house, source):
             list(slow.results(len(tasks)))
 
 
-def test_a_stream_that_went_while_it_waited_costs_no_delivery(house, source):
-    """A client that comes and goes faster than anything ends: what was meant for the streams that it
-    left comes to the one that is there, the first time, and not when a lease is over."""
-    web = Web(house, ack_wait="60s", max_deliver=2)
-    for _ in range(6):
-        web.stream("&instance=web").close()
-    with web.stream("&instance=web") as stream:
-        tasks = set(source.make(5))
-        for event in stream.results(5):
-            assert event["deliveries"] == 1, event
-            tasks.discard(web.take(event) and event["task"])
-            web.settle([{"lane": event["lane"], "seq": event["seq"]}], "web")
-        assert not tasks
-    view = web.view()
-    assert (view["rejected"], view["pending"]) == (0, 0), view
-
-
 def test_too_many_streams(house):
     web = Web(house)
     streams = [web.stream() for _ in range(WAITERS)]
@@ -187,3 +170,20 @@ def test_tail_as_a_consumer(house, source):
     assert "cli" in house.aldaba("consumers", "ls").stdout
     assert house.aldaba("consumers", "rm", "cli", "--yes").returncode == 0
     assert house.aldaba("consumers", "show", "cli").returncode == 1
+
+
+def test_a_stream_that_went_while_it_waited_costs_no_delivery(house, source):
+    """A client that comes and goes faster than anything ends: what was meant for the streams that it
+    left comes to the one that is there, the first time, and not when a lease is over."""
+    web = Web(house, ack_wait="60s", max_deliver=2)
+    for _ in range(6):
+        web.stream("&instance=web").close()
+    with web.stream("&instance=web") as stream:
+        tasks = set(source.make(5))
+        for event in stream.results(5):
+            assert event["deliveries"] == 1, event
+            tasks.discard(web.take(event) and event["task"])
+            web.settle([{"lane": event["lane"], "seq": event["seq"]}], "web")
+        assert not tasks
+    view = web.view()
+    assert (view["rejected"], view["pending"]) == (0, 0), view
