@@ -147,7 +147,7 @@ def test_a_pull_settles_too(gate):
 @pytest.mark.parametrize("body, sentence", [
     ({"limit": 1001}, "limit is at most 1000"), ({"wait": 3}, "length of time"), ({"limt": 1}, "limt"),
     ({"settle": [{"lane": 0}]}, "lane and seq"), ({"settle": [{"seq": 2, "first": 3}]}, "lane and seq"),
-    ({"settle": [{"seq": 2, "verb": "ackk"}]}, "ack, nack, reject, extend"),
+    ({"settle": [{"seq": 2, "verb": "ackk"}]}, "ack, nack, reject, extend, release"),
     ({"settle": {}}, "list of at most 10000"), ({"settle": [{"seq": 2, "sequence": 3}]}, "sequence")])
 def test_what_is_not_understood_settles_nothing(gate, body, sentence):
     feed = started(gate, [1])
@@ -196,7 +196,7 @@ def test_sent_is_settled_when_a_later_write_went_through(gate):
 
 
 def test_what_a_gone_client_was_sent_is_not_settled(gate):
-    """The first write to it goes through, and proves nothing."""
+    """Nobody has read what came while it went: that is neither settled nor counted."""
     feed = started(gate)
     stream = Stream(gate, "consumer=c&ack=sent")
     stream.hear(b"retry: ")
@@ -204,7 +204,7 @@ def test_what_a_gone_client_was_sent_is_not_settled(gate):
     stream.close()  # by a reset
     feed.waiting = [1]
     until(lambda: feed.settled, SOON_S, "nothing comes back")
-    assert feed.settled == [("nack", 1, 1)]
+    assert feed.settled == [("release", 0, 1)]
 
 
 def test_a_client_that_comes_again(gate):
