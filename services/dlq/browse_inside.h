@@ -1,4 +1,4 @@
-/* browse_inside.h - what browse.c (one letter, work) and browse_lists.c (many) share. */
+/* browse_inside.h - what browse.c (one letter, work), browse_lists.c (many) and replays.c share. */
 #ifndef ALD_DLQ_BROWSE_INSIDE_H
 #define ALD_DLQ_BROWSE_INSIDE_H
 

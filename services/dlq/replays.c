@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "services/dlq/browse.h"
+#include "services/dlq/browse_inside.h"
 
 enum { REPLAYS_LIMIT = 200, REPLAYS_COUNTS_MAX = 1000 };
 
@@ -39,16 +39,11 @@ static const char sql_purge_counts[] = "DELETE FROM replay_counts WHERE replay =
 static const char sql_unmended[] = "SELECT letter FROM letters WHERE replay <> ''"
                                    " AND (live = 0 OR by_person = 0) LIMIT ?1";
 
-static enum ald_rc replays_prepare(shelf_t *shelf, const char *sql, ald_stmt_t **out)
-{
-    return shelf_ready(shelf) ? ald_store_prepare(shelf_store(shelf), sql, out) : ALD_IO;
-}
-
 enum ald_rc replays_add(shelf_t *shelf, const struct replay *replay)
 {
     ald_stmt_t *stmt;
     const struct msg_letters *filter = &replay->filter;
-    enum ald_rc rc = replays_prepare(shelf, sql_add, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql_add, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_str(stmt, 1, replay->id);
@@ -74,7 +69,7 @@ enum ald_rc replays_add(shelf_t *shelf, const struct replay *replay)
 enum ald_rc replays_save(shelf_t *shelf, const struct replay *replay)
 {
     ald_stmt_t *stmt;
-    enum ald_rc rc = replays_prepare(shelf, sql_save, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql_save, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_str(stmt, 1, replay->id);
@@ -137,7 +132,7 @@ static void replays_row(ald_stmt_t *stmt, struct replay *out)
 static enum ald_rc replays_one(shelf_t *shelf, const char *sql, const char *key, struct replay *out)
 {
     ald_stmt_t *stmt;
-    enum ald_rc rc = replays_prepare(shelf, sql, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_str(stmt, 1, key);
@@ -164,7 +159,7 @@ enum ald_rc replays_current(shelf_t *shelf, struct replay *out)
 enum ald_rc replays_unfinished(shelf_t *shelf, int64_t *count)
 {
     ald_stmt_t *stmt;
-    enum ald_rc rc = replays_prepare(shelf, sql_unfinished, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql_unfinished, &stmt);
     if (rc != ALD_OK)
         return rc;
     rc = ald_stmt_step(stmt);
@@ -177,7 +172,7 @@ enum ald_rc replays_bound(shelf_t *shelf, char bound[ALD_ULID_MAX])
 {
     ald_stmt_t *stmt;
     bound[0] = '\0';
-    enum ald_rc rc = replays_prepare(shelf, sql_bound, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql_bound, &stmt);
     if (rc != ALD_OK)
         return rc;
     rc = ald_stmt_step(stmt);
@@ -196,7 +191,7 @@ enum ald_rc replays_list(shelf_t *shelf, const struct msg_replay_list *ask, void
     uint64_t limit = ask->limit > 0 && ask->limit < REPLAYS_LIMIT ? ask->limit : REPLAYS_LIMIT;
     uint64_t found = 0;
     cursor[0] = '\0';
-    enum ald_rc rc = replays_prepare(shelf, sql_list, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql_list, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_str(stmt, 1, ask->cursor[0] != '\0' ? ask->cursor : "~"); /* above every ULID */
@@ -217,7 +212,7 @@ enum ald_rc replays_counts(shelf_t *shelf, const char *id, void *context,
 {
     ald_stmt_t *stmt;
     struct msg_replay_count count = {0};
-    enum ald_rc rc = replays_prepare(shelf, sql_counts, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql_counts, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_text_cut(count.replay, sizeof count.replay, ald_span_str(id));
@@ -239,7 +234,7 @@ enum ald_rc replays_counts(shelf_t *shelf, const char *id, void *context,
 enum ald_rc replays_count(shelf_t *shelf, const char *id, const struct msg_replay_count *count)
 {
     ald_stmt_t *stmt;
-    enum ald_rc rc = replays_prepare(shelf, sql_count, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql_count, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_str(stmt, 1, id);
@@ -255,7 +250,7 @@ enum ald_rc replays_answered(shelf_t *shelf, const char *id, enum ald_reason rea
 {
     ald_stmt_t *stmt;
     struct msg_replay_count count = {.count = 1};
-    enum ald_rc rc = replays_prepare(shelf, sql_answered, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql_answered, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_str(stmt, 1, id);
@@ -272,7 +267,7 @@ enum ald_rc replays_answered(shelf_t *shelf, const char *id, enum ald_reason rea
 static enum ald_rc replays_delete(shelf_t *shelf, const char *sql, const char *id)
 {
     ald_stmt_t *stmt;
-    enum ald_rc rc = replays_prepare(shelf, sql, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_str(stmt, 1, id);
@@ -293,7 +288,7 @@ enum ald_rc replays_purge(shelf_t *shelf, int64_t before_ms, unsigned limit)
 {
     ald_stmt_t *stmt;
     struct browse_ids ids;
-    enum ald_rc rc = replays_prepare(shelf, sql_purgeable, &stmt);
+    enum ald_rc rc = browse_prepare(shelf, sql_purgeable, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_i64(stmt, 1, before_ms);
@@ -313,7 +308,7 @@ enum ald_rc replays_mend(shelf_t *shelf)
     enum ald_rc rc = ALD_OK;
     do {
         ald_stmt_t *stmt;
-        rc = replays_prepare(shelf, sql_unmended, &stmt);
+        rc = browse_prepare(shelf, sql_unmended, &stmt);
         if (rc != ALD_OK)
             return rc;
         ald_stmt_bind_i64(stmt, 1, BROWSE_IDS);

@@ -56,7 +56,7 @@ static void events_loop(struct events_stream *self)
 {
     struct api *api = self->call->api;
     bool goes_on = true;
-    while (goes_on && !atomic_load(&api->stopping)) {
+    while (goes_on && !atomic_load(&api->stopping) && !http_gone(self->call->exchange)) {
         zmsg_t *answer = NULL;
         enum ald_rc rc = caller_ask(api->caller, ALD_CHANNEL_CONSUME, &MSG_FETCH, &self->ask,
                                     EVENT_STREAM_WAIT_MS + API_WAIT_MS, &answer);

@@ -7,8 +7,8 @@
  * word is a suspect: it goes out again alone, to an instance that holds nothing else, so that the
  * one that kills is alone when it does it and its neighbours collect no counts.
  *
- * A settlement is a fact: it counts by (lane, seq), whoever has the lease by then. Only a nack and
- * an extension need the lease, as they say nothing but when.
+ * A settlement is a fact: it counts by (lane, seq), whoever has the lease by then. Only a nack, an
+ * extension and a release are of whoever has it, as they say nothing but when.
  *
  * Pure: no clock, socket or file. Times are service time. What must be done besides comes back by
  * consumer_reject_fn. One owner.
@@ -165,8 +165,9 @@ bool consumer_purged(struct consumer *self, uint64_t upto);
 void consumer_lane(struct consumer *self, uint64_t lane, uint64_t head);
 void consumer_gap_seen(struct consumer *self);
 
-/* The flight as bytes, and back: runs of (skipped, length, state and count, when due). Back, all
- * that was leased waits, uncounted. ALD_MALFORMED: the flight is empty then. */
+/* The flight as bytes, and back: the names of those who had what is in it, and runs of (skipped,
+ * length, state and count, when due, whose). Back, all that was leased waits, uncounted, and is
+ * still known to be of whom it was. ALD_MALFORMED: the flight is empty then. */
 void consumer_pack(const struct consumer *self, struct ald_buf *out);
 ALD_NODISCARD enum ald_rc consumer_unpack(struct consumer *self, struct ald_span bytes);
 

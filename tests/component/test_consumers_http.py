@@ -25,6 +25,7 @@ class Feed:
                               consumer_list=self.list, consumer_open=self.open,
                               consumer_delete=self.delete)
         self.consumers = {}
+        self.meanwhile = lambda: None  # happens while events are on their way to who asked
 
     def hear(self):
         for frame in self.desk.behind:
@@ -41,6 +42,8 @@ class Feed:
         now, self.waiting = self.waiting[:ask["limit"]], self.waiting[ask["limit"]:]
         if not now:
             passes(min(ask.get("wait_ms", 0), 50) / 1000)
+        if now:
+            self.meanwhile()
         self.desk.head = {"rc": "ok", "position": "0:0", "head": "0:9"}
         if self.gap:
             self.desk.head |= {"gap_before": self.gap, "gap_why": "retention"}
@@ -201,7 +204,7 @@ def test_what_a_gone_client_was_sent_is_not_settled(gate):
     stream = Stream(gate, "consumer=c&ack=sent")
     stream.hear(b"retry: ")
     stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
-    stream.close()  # by a reset
+    feed.meanwhile = stream.close  # by a reset
     feed.waiting = [1]
     until(lambda: feed.settled, SOON_S, "nothing comes back")
     assert feed.settled == [("release", 0, 1)]
@@ -219,7 +222,8 @@ def test_a_client_that_comes_again(gate):
     stream.close()
     stream = Stream(gate, "consumer=c&instance=i1", "Last-Event-ID: 0:5:4")
     stream.hear(b"retry: ")
-    assert feed.settled[-2:] == [("ack", 4, 5), ("nack", 1, 9)]
+    at = feed.settled.index(("ack", 4, 5))  # the stream before may still be giving back its page
+    assert feed.settled[at + 1] == ("nack", 1, 9)
     stream.close()
     until(lambda: feed.settled[-1] == ("nack", 1, 9), SOON_S, "it is not over")
     feed.settled.clear()
