@@ -372,8 +372,11 @@ void pending_polled(pending_t *self, struct pending_task *task, const struct pen
     }
     pending_batch_told(task, poll->sign, now_ms);
     pending_unlease(self, task, poll->left, now_ms);
+    int64_t next_ms = now_ms + pending_wait(task, poll, pending_random(self));
+    if (task->hinted && next_ms < task->ordinary_at_ms)
+        next_ms = task->ordinary_at_ms;
     task->hinted = false;
-    pending_idle_until(self, task, now_ms + pending_wait(task, poll, pending_random(self)), now_ms);
+    pending_idle_until(self, task, next_ms, now_ms);
 }
 
 enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
