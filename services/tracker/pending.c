@@ -295,6 +295,11 @@ void pending_place(pending_t *self, struct pending_task *task, int64_t now_ms)
     pending_askable(self, task, now_ms);
 }
 
+static enum budget_use pending_hint_use(const struct pending_task *task)
+{
+    return budget_shares(&task->account->budget) ? BUDGET_HINTED : BUDGET_ORDINARY;
+}
+
 bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms)
 {
     const struct ald_schedule *schedule = &task->account->profile->schedule;
@@ -303,11 +308,11 @@ bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms)
     if (!pending_can_poll(task) || task->phase != PENDING_IDLE ||
         now_ms - task->hinted_at_ms < schedule->every_ms || now_ms - task->polled_at_ms < gap_ms)
         return false;
-    bool shares = budget_shares(&task->account->budget);
     task->hinted_at_ms = now_ms;
+    if (!task->hinted)
+        task->ordinary_at_ms = task->due.key;
     task->hinted = true;
-    task->ordinary_at_ms = task->due.key;
-    pending_enqueue(self, task, shares ? BUDGET_HINTED : BUDGET_ORDINARY, now_ms);
+    pending_enqueue(self, task, pending_hint_use(task), now_ms);
     return true;
 }
 
@@ -373,9 +378,7 @@ void pending_polled(pending_t *self, struct pending_task *task, const struct pen
     pending_batch_told(task, poll->sign, now_ms);
     pending_unlease(self, task, poll->left, now_ms);
     int64_t next_ms = now_ms + pending_wait(task, poll, pending_random(self));
-    if (task->hinted && next_ms < task->ordinary_at_ms)
-        next_ms = task->ordinary_at_ms;
-    task->hinted = false;
+    task->hinted = task->hinted && next_ms < task->ordinary_at_ms;
     pending_idle_until(self, task, next_ms, now_ms);
 }
 
@@ -407,7 +410,11 @@ enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
     if (task->phase == PENDING_LEASED) {
         pending_return(self, task, now_ms);
     } else if (task->phase == PENDING_IDLE) {
-        pending_enqueue(self, task, BUDGET_ORDINARY, now_ms);
+        task->hinted = task->hinted && now_ms < task->ordinary_at_ms;
+        if (task->hinted)
+            task->hinted_at_ms = now_ms;
+        pending_enqueue(self, task, task->hinted ? pending_hint_use(task) : BUDGET_ORDINARY,
+                        now_ms);
     } else if (task->use == BUDGET_HINTED && now_ms >= task->ordinary_at_ms) {
         pending_dequeue(self, task);
         task->hinted = false;

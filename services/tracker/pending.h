@@ -86,9 +86,10 @@ void pending_place(pending_t *self, struct pending_task *task, int64_t now_ms);
 ALD_NODISCARD enum ald_rc pending_attach(pending_t *self, struct pending_task *task,
                                          const char *provider_id, int64_t now_ms);
 
-/* A message asked to look: a poll goes now, at most one per `every` of the profile, and without
- * counting. The task's own polls stay when they were due, so that strangers who ask for looks use
- * none of them up. True if that changed anything. */
+/* A message asked to look: a poll goes now, at most one per `every` of the profile, and, as a
+ * provider may be asked before it has stored what it told, others after the waits of the schedule.
+ * None of them counts. The task's own polls begin when they were due, so that strangers who ask for
+ * looks use none of them up. True if that changed anything. */
 bool pending_hint(pending_t *self, struct pending_task *task, int64_t now_ms);
 
 /* The account of a profile, made if there is none: to put back what the store knows of its budget,

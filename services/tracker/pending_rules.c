@@ -64,7 +64,8 @@ int64_t pending_wait(const struct pending_task *task, const struct pending_poll 
                                   .percent = schedule->backoff_percent,
                                   .max_ms = schedule->max_every_ms,
                                   .jitter_percent = schedule->jitter_percent};
-    uint32_t step = task->requests > 0 ? task->requests - 1 : 0;
+    uint32_t made = task->hinted ? task->polls : task->requests;
+    uint32_t step = made > 0 ? made - 1 : 0;
     if (!poll->sense) {
         backoff.percent = 200; /* nothing sensible came: 5 s, doubling */
         step = task->failures > 0 ? task->failures - 1 : 0;

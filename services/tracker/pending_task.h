@@ -62,7 +62,7 @@ struct pending_task {
     int64_t queued_at_ms;
     int64_t polled_at_ms;             /* the last lease */
     int64_t ordinary_at_ms;           /* when it is due without its hint */
-    bool hinted;                      /* the poll that is queued or leased was asked for */
+    bool hinted;                      /* the next poll, or the one under way, was asked for */
     bool unfetched;                   /* the lease's outcome is here: nothing was fetched */
     bool pushes;                      /* its end is told to its caller (pushes.h) */
     bool placed;                      /* the provider said where it is polled */

@@ -190,24 +190,31 @@ static void test_hints_are_bounded(void **state)
     pending_destroy(&pending);
 }
 
-/* Rule 3: a look that brings nothing leaves the task's own polls as many, and when they were due.
- */
-static void test_a_hint_moves_no_poll(void **state)
+/* Rule 3: a look that brings nothing is followed by others, which count no more than it does; the
+ * task's own polls are as many, and begin when they were due. */
+static void test_a_hint_uses_up_no_poll(void **state)
 {
     (void)state;
     pending_t *pending = made();
     struct pending_task *task = add(pending, 1, &two, "5", 0);
-    for (int64_t now_ms = 100; now_ms < STALE - EVERY - 100; now_ms += EVERY + 100) {
-        assert_true(pending_hint(pending, task, now_ms));
+    int64_t now_ms = 100;
+    assert_true(pending_hint(pending, task, now_ms));
+    for (; now_ms < STALE; now_ms = task->due.key) {
+        assert_int_equal(due(pending, now_ms, false), 0);
         assert_ptr_equal(pending_lease(pending, 1, 1, now_ms), task);
+        assert_true(task->hinted);
         pending_polled(pending, task, &not_ready, now_ms + 10);
-        assert_int_equal(task->due.key, STALE);
+        assert_true(task->due.key >= now_ms + 10 + EVERY);
+        assert_int_equal(task->requests, 0);
+        assert_false(pending_hint(pending, task, now_ms + 20)); /* one per `every` */
     }
-    assert_int_equal(due(pending, STALE, false), 0);
-    assert_ptr_equal(pending_lease(pending, 1, 1, STALE), task);
+    assert_in_range(task->polls, 2, STALE / EVERY);
+    assert_in_range(now_ms, STALE, STALE + 10 * EVERY);
+    assert_int_equal(due(pending, now_ms, false), 0);
+    assert_ptr_equal(pending_lease(pending, 1, 1, now_ms), task);
     assert_false(task->hinted);
-    pending_polled(pending, task, &not_ready, STALE + 10);
-    assert_int_equal(task->due.key, STALE + 10 + EVERY); /* the first wait of its schedule */
+    pending_polled(pending, task, &not_ready, now_ms);
+    assert_int_equal(task->requests, 1);
     pending_destroy(&pending);
 }
 
@@ -315,7 +322,7 @@ int main(void)
         cmocka_unit_test(test_nothing_to_poll),
         cmocka_unit_test(test_attach_makes_it_due),
         cmocka_unit_test(test_hints_are_bounded),
-        cmocka_unit_test(test_a_hint_moves_no_poll),
+        cmocka_unit_test(test_a_hint_uses_up_no_poll),
         cmocka_unit_test(test_max_requests),
         cmocka_unit_test(test_the_last_poll),
         cmocka_unit_test(test_a_poll_across_the_deadline),
