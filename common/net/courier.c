@@ -263,6 +263,7 @@ enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *opt
         ald_courier_destroy(&self);
         return rc;
     }
+    ald_sock_gate(self->sock, options->gate);
     ald_sock_watch(self->sock, loop, courier_read, self);
     self->timer = zloop_timer(loop, COURIER_TICK_MS, 0, courier_tick, self);
     *out = self;

@@ -34,6 +34,7 @@ struct ald_courier_options {
     const char *role;     /* gateway, poller, dlq, tracker */
     const char *sender;   /* ULID of the numbering */
     const char *instance; /* ULID of this run */
+    ald_gate_t *gate;     /* where its messages wait (gate.h), or NULL */
     int64_t heartbeat_ms;
     int64_t resend_after_ms;
     int64_t ack_min_ms; /* with on_late only */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "common/base/log.h"
 #include "common/base/regular.h"
 #include "common/base/text.h"
+#include "common/net/gate.h"
 
 struct ald_sock {
     zsock_t *z;
@@ -23,6 +25,7 @@ struct ald_sock {
     void *arg;
     bool turning; /* ready is at work */
     int again;    /* timer of its next call, or -1 */
+    ald_gate_t *gate;
 };
 
 enum { SOCK_QUEUE = 1000, SOCK_HANDSHAKE_MS = 5000, SOCK_FRAME_MAX = 64 * 1024 };
@@ -295,6 +298,8 @@ void ald_sock_destroy(ald_sock_t **self_p)
     if (!self)
         return;
     sock_unwatch(self);
+    if (self->gate)
+        ald_gate_leave(self->gate, self);
     zsock_destroy(&self->z);
     if (self->lock >= 0)
         close(self->lock); /* the file stays: removing it would race with the next owner */
@@ -307,13 +312,37 @@ zsock_t *ald_sock_z(ald_sock_t *self)
     return self->z;
 }
 
+void ald_sock_wait(ald_sock_t *self, int fd, int timeout_ms)
+{
+    struct pollfd items[] = {{.fd = zsock_fd(self->z), .events = POLLIN},
+                             {.fd = fd, .events = POLLIN}};
+    if ((zsock_events(self->z) & ZMQ_POLLIN) == 0)
+        (void)poll(items, ALD_COUNT(items), timeout_ms);
+}
+
 zmsg_t *ald_sock_recv(ald_sock_t *self)
 {
     return zmsg_recv(self->z); /* its time limit is 0 */
 }
 
+void ald_sock_gate(ald_sock_t *self, ald_gate_t *gate)
+{
+    self->gate = gate;
+}
+
+void ald_sock_send_then(ald_sock_t *self, zmsg_t **msg_p, ald_sent_fn *then, void *arg)
+{
+    if (self->gate && ald_gate_take(self->gate, self, msg_p, then, arg))
+        return;
+    bool sent = ald_sock_send(self, msg_p) == ALD_OK;
+    zmsg_destroy(msg_p);
+    then(arg, sent);
+}
+
 enum ald_rc ald_sock_send(ald_sock_t *self, zmsg_t **msg_p)
 {
+    if (self->gate && ald_gate_take(self->gate, self, msg_p, NULL, NULL))
+        return ALD_OK;
     enum ald_rc rc = zmsg_send(msg_p, self->z) == 0 ? ALD_OK : ALD_AGAIN;
     if (self->loop && !self->turning)
         sock_look(self);

@@ -20,6 +20,7 @@
 #include "proto/wire.h"
 
 typedef struct ald_sock ald_sock_t;
+typedef struct ald_gate ald_gate_t;
 
 struct ald_sock_options {
     int type;             /* ZMQ_ROUTER, ZMQ_DEALER, ZMQ_XPUB, ZMQ_SUB */
@@ -62,12 +63,26 @@ zsock_t *ald_sock_z(ald_sock_t *self);
  * at every turn. */
 void ald_sock_watch(ald_sock_t *self, zloop_t *loop, zloop_reader_fn *ready, void *arg);
 
+/* Wait until there may be a message, fd is readable, or timeout_ms are over. For who has just found
+ * none, in its ready function. */
+void ald_sock_wait(ald_sock_t *self, int fd, int timeout_ms);
+
 /* Receive a whole message without waiting. NULL: nothing there. The caller owns it. */
 zmsg_t *ald_sock_recv(ald_sock_t *self);
 
-/* Send a message without waiting. ALD_OK: taken, *msg_p is NULL. ALD_AGAIN: the peer is absent or
+/* From now on what is sent here waits at this gate (gate.h), which outlives the socket. */
+void ald_sock_gate(ald_sock_t *self, ald_gate_t *gate);
+
+/* Send a message without waiting. ALD_OK: taken, *msg_p is NULL; behind a gate it may be dropped
+ * later, as if it had been lost on its way. ALD_AGAIN: the peer is absent or
  * full, the message is still the caller's. */
 ALD_NODISCARD enum ald_rc ald_sock_send(ald_sock_t *self, zmsg_t **msg_p);
+
+/* The same for who undoes what could not be sent: msg is taken in any case, and then is called
+ * once, now or when the gate has let the message pass. sent: false when the peer is absent or full.
+ * A message that the gate has forgotten counts as sent: all memory is thrown away with it. */
+typedef void ald_sent_fn(void *arg, bool sent);
+void ald_sock_send_then(ald_sock_t *self, zmsg_t **msg_p, ald_sent_fn *then, void *arg);
 
 /* Append msg, encoded, as one frame. ALD_TOOBIG: it breaks a limit of its schema. */
 ALD_NODISCARD enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema,

@@ -127,11 +127,54 @@ static void store_end_tx(ald_store_t *self)
     self->savepoints = 0;
 }
 
+/* A sync that failed fails the store, when that is found. */
+static enum ald_rc store_settled_so_far(ald_store_t *self)
+{
+    if (self->syncer != NULL && store_syncer_code(self->syncer) != SQLITE_OK)
+        (void)store_rc(self, store_syncer_code(self->syncer));
+    return self->failed ? ALD_IO : ALD_OK;
+}
+
+uint64_t ald_store_written(const ald_store_t *self)
+{
+    return self->syncer == NULL ? 0 : store_syncer_written(self->syncer);
+}
+
+uint64_t ald_store_settled(ald_store_t *self)
+{
+    (void)store_settled_so_far(self);
+    return self->syncer == NULL ? 0 : store_syncer_settled(self->syncer);
+}
+
+enum ald_rc ald_store_settle(ald_store_t *self)
+{
+    if (self->syncer != NULL)
+        store_syncer_wait(self->syncer);
+    return store_settled_so_far(self);
+}
+
+int ald_store_settle_fd(const ald_store_t *self)
+{
+    return self->syncer == NULL ? -1 : store_syncer_fd(self->syncer);
+}
+
+void ald_store_settle_heard(ald_store_t *self)
+{
+    if (self->syncer != NULL)
+        store_syncer_heard(self->syncer);
+}
+
 enum ald_rc ald_store_commit(ald_store_t *self)
 {
     ALD_ASSERT(self->in_tx);
     ALD_ASSERT(self->savepoints == 0 || self->undone || self->failed);
-    enum ald_rc rc = store_command(self, "COMMIT");
+    if (self->syncer != NULL)
+        store_syncer_begin(self->syncer);
+    enum ald_rc rc = store_settled_so_far(self);
+    if (rc == ALD_OK)
+        rc = store_command(self, "COMMIT");
+    if (self->syncer != NULL)
+        store_syncer_end(self->syncer, rc == ALD_OK);
     if (rc == ALD_AGAIN)
         return rc;
     if (rc != ALD_OK)

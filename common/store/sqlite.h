@@ -2,7 +2,7 @@
  *
  * sqlite.c: statements and transactions. sqlite_open.c: start-up protocol, migrations, close.
  * sqlite_wal.c: checkpoints and copies. sqlite_checkpointer.c: checkpoints beside the commits.
- * sqlite_log.c: what the log is written through.
+ * sqlite_log.c: what the log is written through. sqlite_syncer.c: syncs beside what comes next.
  * sqlite_check.c: is a file whole?
  */
 #ifndef ALD_STORE_SQLITE_H
@@ -49,6 +49,7 @@ struct ald_store {
     uint64_t wal_max_bytes;
     struct store_checkpointer *checkpointer; /* NULL: commits do it */
     bool copied_some;                        /* it had a round in this log */
+    struct store_syncer *syncer;             /* NULL: commits do it */
 
     struct ald_stmt statements[ALD_STORE_STATEMENTS];
     size_t statement_count;
@@ -78,6 +79,30 @@ void store_checkpointer_wait(struct store_checkpointer *self, struct store_round
 /* The file system as a writer has it: a stretch of the log is written at once. Only for a handle
  * with synchronous=FULL. */
 const char *store_log_vfs(void);
+
+/* The log of such a handle, once it has read; NULL if it has none. beside: from now on, or no more,
+ * a commit's sync is owed instead of made; owed tells whether one is since then. sync makes it, on
+ * any thread, for all that was written before. */
+sqlite3_file *store_log_file(sqlite3 *db);
+void store_log_beside(sqlite3_file *file, bool beside);
+bool store_log_owed(const sqlite3_file *file);
+int store_log_sync(sqlite3_file *file);
+
+/* Syncs the log on a thread of its own, so that the next transaction is made meanwhile.
+ * new: NULL when there is no log. begin, end: around a commit; begin waits for the one before.
+ * settled: how many are; never waits. wait: for all of them.
+ * code: the engine's, once a sync has failed; then nothing more settles. fd: readable when more has
+ * settled or a sync has failed, until heard. Destroy it before the handle is closed. */
+struct store_syncer *store_syncer_new(sqlite3 *db);
+void store_syncer_destroy(struct store_syncer **self_p);
+void store_syncer_begin(struct store_syncer *self);
+void store_syncer_end(struct store_syncer *self, bool committed);
+uint64_t store_syncer_written(const struct store_syncer *self);
+uint64_t store_syncer_settled(struct store_syncer *self);
+void store_syncer_wait(struct store_syncer *self);
+int store_syncer_code(struct store_syncer *self);
+int store_syncer_fd(const struct store_syncer *self);
+void store_syncer_heard(struct store_syncer *self);
 
 /* Wait for the round that is under way, if there is one; its error fails the store. */
 void store_checkpointer_settle(ald_store_t *self);

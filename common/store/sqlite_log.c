@@ -10,7 +10,12 @@
  * goes elsewhere in it, or when the room is full.
  *
  * Nobody else can miss what is not written yet: pages of a commit are told to other handles when
- * they are synced (synchronous=FULL), and before that they are nothing but its handle's own. */
+ * they are synced (synchronous=FULL), and before that they are nothing but its handle's own.
+ *
+ * With a syncer the sync of a commit only writes, and is owed. All other syncs stay as they are:
+ * those of a checkpoint, and that of the log's first bytes when it begins anew. Without the latter
+ * old pages could be taken for newer ones after a cut: some of the new ones may be on disk before
+ * the bytes that tell them apart. */
 
 enum { LOG_ROOM_BYTES = 120 * 1024 }; /* the engine's own files take less than 128 KiB at once */
 
@@ -20,6 +25,11 @@ struct log_file {
     sqlite3_int64 at; /* where in the file the gathered bytes belong */
     int len;
     uint8_t *room;
+    bool beside; /* a commit goes on whose sync is owed */
+    bool begun;  /* anew, and that is not synced */
+    bool owed;
+    pthread_mutex_t lock; /* of a sync, and of what is below */
+    int failed;           /* code of the first sync that failed */
 };
 
 static struct {
@@ -52,6 +62,7 @@ static int log_write(sqlite3_file *file, const void *data, int len, sqlite3_int6
             return code;
         self->at = at;
     }
+    self->begun = self->begun || at == 0;
     if (len > LOG_ROOM_BYTES)
         return self->real->pMethods->xWrite(self->real, data, len, at);
     memcpy(self->room + self->len, data, (size_t)len);
@@ -73,11 +84,30 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 len)
     return code == SQLITE_OK ? self->real->pMethods->xTruncate(self->real, len) : code;
 }
 
+/* The kernel tells a handle once that what was written is lost; the next sync succeeds. Whichever
+ * thread hears of it, no later sync of this log may be believed. */
+static int log_sync_now(struct log_file *self, int flags)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    if (self->failed == SQLITE_OK)
+        self->failed = self->real->pMethods->xSync(self->real, flags);
+    int code = self->failed;
+    (void)pthread_mutex_unlock(&self->lock);
+    return code;
+}
+
 static int log_sync(sqlite3_file *file, int flags)
 {
     struct log_file *self = log_of(file);
     int code = log_flush(self);
-    return code == SQLITE_OK ? self->real->pMethods->xSync(self->real, flags) : code;
+    if (code == SQLITE_OK && self->beside && !self->begun) {
+        self->owed = true;
+        return SQLITE_OK;
+    }
+    if (code == SQLITE_OK)
+        code = log_sync_now(self, flags);
+    self->begun = self->begun && code != SQLITE_OK;
+    return code;
 }
 
 static int log_size(sqlite3_file *file, sqlite3_int64 *len)
@@ -92,6 +122,7 @@ static int log_close(sqlite3_file *file)
 {
     struct log_file *self = log_of(file);
     free(self->room);
+    (void)pthread_mutex_destroy(&self->lock);
     return self->real->pMethods->xClose(self->real);
 }
 
@@ -136,8 +167,32 @@ static int log_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int f
         return code;
     self->room = malloc(LOG_ROOM_BYTES);
     ALD_ASSERT(self->room != NULL);
+    (void)pthread_mutex_init(&self->lock, NULL);
     self->base.pMethods = &log_methods;
     return code;
+}
+
+sqlite3_file *store_log_file(sqlite3 *db)
+{
+    sqlite3_file *file = NULL;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    return code == SQLITE_OK && file != NULL && file->pMethods == &log_methods ? file : NULL;
+}
+
+void store_log_beside(sqlite3_file *file, bool beside)
+{
+    log_of(file)->beside = beside;
+    log_of(file)->owed = log_of(file)->owed && !beside;
+}
+
+bool store_log_owed(const sqlite3_file *file)
+{
+    return ((const struct log_file *)(const void *)file)->owed;
+}
+
+int store_log_sync(sqlite3_file *file)
+{
+    return log_sync_now(log_of(file), SQLITE_SYNC_NORMAL);
 }
 
 const char *store_log_vfs(void)

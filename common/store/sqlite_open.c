@@ -305,6 +305,8 @@ static enum ald_rc open_all(ald_store_t *self, const struct ald_store_options *o
         if (code != SQLITE_OK)
             rc = open_error(self, store_rc(self, code), "checkpointer", err);
     }
+    if (rc == ALD_OK && options->sync_beside && !self->read_only)
+        self->syncer = store_syncer_new(self->db);
     return rc;
 }
 
@@ -358,6 +360,8 @@ void ald_store_destroy(ald_store_t **self_p)
     if (self == NULL)
         return;
     *self_p = NULL;
+    (void)!ald_store_settle(self);
+    store_syncer_destroy(&self->syncer);
     store_checkpointer_settle(self);
     store_checkpointer_destroy(&self->checkpointer);
     for (size_t i = 0; i < self->statement_count; i++)

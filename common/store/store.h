@@ -4,7 +4,7 @@
  * one may stand here later. SQL keeps to the portable subset: ON CONFLICT DO NOTHING, RETURNING,
  * text and BIGINT keys, milliseconds as BIGINT; no triggers, no rowid tricks. Foreign keys are off.
  *
- * - A commit that returned ALD_OK is on disk.
+ * - A commit that returned ALD_OK is on disk; or with options.sync_beside, once it has settled.
  * - One process writes a file: `<path>.lock` is held for as long as it is open. Readers open it
  *   read-only, on a handle of their own, and keep their transactions short.
  * - Nothing is accepted before the start-up protocol has run: fsync and drop from the page cache,
@@ -58,6 +58,7 @@ struct ald_store_options {
     int64_t wal_autocheckpoint; /* pages; 0 = 20000 */
     uint64_t wal_max_bytes;     /* past this a commit checkpoints the whole log; 0 = 256 MiB */
     bool checkpoint_beside; /* on a thread of the store's: commits wait for the last pages only */
+    bool sync_beside;       /* on a thread of the store's: commits return when they are written */
     int64_t busy_ms;        /* how long to wait for a lock; 0 = 5000 */
 };
 
@@ -89,6 +90,19 @@ int64_t ald_store_version(const ald_store_t *self);
 ALD_NODISCARD enum ald_rc ald_store_begin(ald_store_t *self);
 ALD_NODISCARD enum ald_rc ald_store_commit(ald_store_t *self);
 void ald_store_rollback(ald_store_t *self);
+
+/* With sync_beside a commit returns when it is written, and its sync goes on while the next
+ * transaction is made; the next commit waits for it. Other handles see it at once, so
+ * what they read, too, may not be told before it has settled: a cut of power may take it back, and
+ * with it all that was written later. written: how many commits there were since the open; settled:
+ * how many of these are on disk, in their order. Without sync_beside both are 0.
+ * settle waits for all. ALD_OK; ALD_IO: a sync has failed, and with it the store.
+ * fd: readable when more has settled or a sync has failed, until heard; -1 without sync_beside. */
+uint64_t ald_store_written(const ald_store_t *self);
+uint64_t ald_store_settled(ald_store_t *self);
+ALD_NODISCARD enum ald_rc ald_store_settle(ald_store_t *self);
+int ald_store_settle_fd(const ald_store_t *self);
+void ald_store_settle_heard(ald_store_t *self);
 
 /* A savepoint for one event in a batch; they nest. release keeps what came after it; rollback_to
  * undoes that and ends the savepoint. Every savepoint is ended by one of the two. */

@@ -20,7 +20,7 @@ static struct ald_metric consumers_rejected = {.kind = ALD_COUNTER,
 void consumers_say(consumers_t *self, struct consumers_answer *answer, bool after)
 {
     if (!after) {
-        (void)feed_send(self->tracker->feed, &answer->msg);
+        feed_send(self->tracker->feed, &answer->msg);
         return;
     }
     if (self->answer_count == self->answer_cap) {
@@ -190,6 +190,28 @@ static void consumers_unsent(consumers_t *self, const struct consumers_answer *a
     consumers_touch(self, one);
 }
 
+/* An answer on its way. */
+struct consumers_parcel {
+    consumers_t *consumers;
+    struct consumers_answer answer;
+};
+
+static void consumers_sent(void *arg, bool sent)
+{
+    struct consumers_parcel *parcel = arg;
+    if (!sent)
+        consumers_unsent(parcel->consumers, &parcel->answer);
+    free(parcel);
+}
+
+static void consumers_send(consumers_t *self, struct consumers_answer *answer)
+{
+    struct consumers_parcel *parcel = zmalloc(sizeof *parcel);
+    *parcel = (struct consumers_parcel){.consumers = self, .answer = *answer};
+    answer->msg = NULL;
+    feed_send_then(self->tracker->feed, &parcel->answer.msg, consumers_sent, parcel);
+}
+
 void consumers_tell(consumers_t *self)
 {
     if (!self)
@@ -197,8 +219,7 @@ void consumers_tell(consumers_t *self)
     size_t count = self->answer_count;
     self->owed = false;
     for (size_t i = 0; i < count; i++)
-        if (!feed_send(self->tracker->feed, &self->answers[i].msg))
-            consumers_unsent(self, &self->answers[i]);
+        consumers_send(self, &self->answers[i]);
     self->answer_count = 0;
     if (count == 0 && !self->woken && self->told_seq == self->tracker->vault.last_seq)
         return;

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "common/net/gate.h"
 #include "proto/channels.h"
 #include "proto/joined.h"
 #include "services/tracker/acts.h"
@@ -29,6 +30,8 @@ static struct ald_metric events_alone = {
     .kind = ALD_COUNTER,
     .name = "aldaba_consumer_commits_total",
     .help = "Transactions that were made for consumers alone, with no callback waiting."};
+
+enum { EVENTS_WAIT_MS = 20 };
 
 struct events {
     struct tracker *tracker;
@@ -133,6 +136,7 @@ static void events_frame(events_t *self, struct sender *sender, struct ald_span 
     struct ald_span item;
     while (ald_joined_next(&left, &item)) {
         struct msg_ack ack = {0};
+        ald_gate_turn(self->tracker->gate);
         if (events_item(self, sender, item, &ack))
             inbox_ack(&self->inbox, &ack);
         else
@@ -190,6 +194,21 @@ static bool events_message(events_t *self, zmsg_t *msg)
     return batch;
 }
 
+/* The next message of this transaction. While the one before is not on disk, which the commit would
+ * have to wait for, more may come. */
+static zmsg_t *events_next(events_t *self, bool begun)
+{
+    struct tracker *tracker = self->tracker;
+    for (;;) {
+        zmsg_t *msg = ald_sock_recv(self->sock);
+        if (msg || !begun || vault_settled(&tracker->vault))
+            return msg;
+        ald_sock_wait(self->sock, ald_store_settle_fd(tracker->vault.store), EVENTS_WAIT_MS);
+        ald_store_settle_heard(tracker->vault.store);
+        ald_gate_turn(tracker->gate);
+    }
+}
+
 /* What has gathered, up to a bound, as one transaction. True: there may be more. */
 static bool events_turn(events_t *self)
 {
@@ -198,7 +217,7 @@ static bool events_turn(events_t *self)
     zmsg_t *msg = NULL;
     if (begun)
         vault_begin(&tracker->vault);
-    while (self->inbox.count < INBOX_MESSAGES && (msg = ald_sock_recv(self->sock))) {
+    while (self->inbox.count < INBOX_MESSAGES && (msg = events_next(self, begun))) {
         if (!begun && tracker->open)
             vault_begin(&tracker->vault);
         begun = begun || tracker->open;
@@ -246,6 +265,7 @@ enum ald_rc events_new(struct tracker *tracker, events_t **out, struct ald_err *
     ald_metric_register(&events_garbage);
     ald_metric_register(&events_received);
     ald_metric_register(&events_alone);
+    ald_sock_gate(sock, tracker->gate);
     ald_sock_watch(sock, ald_service_loop(tracker->service), events_read, self);
     *out = self;
     return ALD_OK;

@@ -241,7 +241,7 @@ static void feed_busy(feed_t *self, zframe_t **who_p, uint64_t req)
     zmsg_t *msg = zmsg_new();
     zmsg_append(msg, who_p);
     ald_frame_put(msg, &MSG_EVENTS, &head);
-    (void)feed_send(self, &msg);
+    feed_send(self, &msg);
 }
 
 static void feed_question(feed_t *self, zframe_t **who_p, struct ald_span bytes)
@@ -310,12 +310,18 @@ static int feed_read_pub(zloop_t *loop, zsock_t *sock, void *arg)
     return 0;
 }
 
-bool feed_send(feed_t *self, zmsg_t **msg_p)
+void feed_send(feed_t *self, zmsg_t **msg_p)
 {
-    bool sent =
-        sinks_answer(self->tracker->sinks, msg_p) || ald_sock_send(self->consume, msg_p) == ALD_OK;
-    zmsg_destroy(msg_p);
-    return sent;
+    if (!sinks_answer(self->tracker->sinks, msg_p) && ald_sock_send(self->consume, msg_p) != ALD_OK)
+        zmsg_destroy(msg_p);
+}
+
+void feed_send_then(feed_t *self, zmsg_t **msg_p, ald_sent_fn *then, void *arg)
+{
+    if (sinks_answer(self->tracker->sinks, msg_p))
+        then(arg, true);
+    else
+        ald_sock_send_then(self->consume, msg_p, then, arg);
 }
 
 enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)
@@ -339,6 +345,8 @@ enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)
         feed_destroy(&self);
         return rc;
     }
+    ald_sock_gate(self->pub, tracker->gate);
+    ald_sock_gate(self->consume, tracker->gate);
     ald_sock_watch(self->consume, loop, feed_read_consume, self);
     *out = self;
     return ALD_OK;

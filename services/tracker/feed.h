@@ -30,7 +30,9 @@ bool feed_wait_task(feed_t *self, zframe_t **who_p, const struct msg_get *get);
 
 size_t feed_waiters(const feed_t *self);
 
-/* An answer to a `consume` question goes out. Takes the message. False: whoever asked is gone. */
-bool feed_send(feed_t *self, zmsg_t **msg_p);
+/* An answer to a `consume` question goes out; the message is taken. then: see sock.h; sent is false
+ * when whoever asked is gone. */
+void feed_send(feed_t *self, zmsg_t **msg_p);
+void feed_send_then(feed_t *self, zmsg_t **msg_p, ald_sent_fn *then, void *arg);
 
 #endif

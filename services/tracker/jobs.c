@@ -186,8 +186,33 @@ static size_t jobs_sinks(jobs_t *self, zmsg_t **msg, const struct jobs_poller *p
                          : 0;
 }
 
-/* Leases for one poller, as many as it has credit for. False: it could not be reached. */
-static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
+/* Leases on their way. */
+struct jobs_parcel {
+    jobs_t *jobs;
+    uint64_t poller;
+};
+
+static void jobs_sent(void *arg, bool sent)
+{
+    struct jobs_parcel *parcel = arg;
+    jobs_t *self = parcel->jobs;
+    for (size_t i = 0; !sent && i < self->count; i++)
+        if (self->pollers[i].no == parcel->poller) {
+            jobs_poller_gone(self, i, "unreachable");
+            break;
+        }
+    free(parcel);
+}
+
+static void jobs_send(jobs_t *self, const struct jobs_poller *poller, zmsg_t **msg_p)
+{
+    struct jobs_parcel *parcel = zmalloc(sizeof *parcel);
+    *parcel = (struct jobs_parcel){.jobs = self, .poller = poller->no};
+    ald_sock_send_then(self->sock, msg_p, jobs_sent, parcel);
+}
+
+/* Leases for one poller, as many as it has credit for. If it can't be reached it is gone. */
+static void jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
 {
     struct tracker *tracker = self->tracker;
     const int64_t now_ms = tracker_now(tracker).run_ms;
@@ -222,11 +247,9 @@ static bool jobs_hand_out(jobs_t *self, struct jobs_poller *poller)
         count++;
     }
     if (!msg)
-        return true;
+        return;
     ald_metric_add(&jobs_leased, (int64_t)count);
-    bool sent = ald_sock_send(self->sock, &msg) == ALD_OK;
-    zmsg_destroy(&msg);
-    return sent;
+    jobs_send(self, poller, &msg);
 }
 
 void jobs_tick(jobs_t *self)
@@ -237,8 +260,8 @@ void jobs_tick(jobs_t *self)
     for (size_t i = self->count; i-- > 0;) {
         if (now_ms - self->pollers[i].heard_ms > JOBS_GONE_MS)
             jobs_poller_gone(self, i, "silent");
-        else if (!jobs_hand_out(self, &self->pollers[i]))
-            jobs_poller_gone(self, i, "unreachable");
+        else
+            jobs_hand_out(self, &self->pollers[i]);
     }
 }
 
@@ -374,6 +397,7 @@ enum ald_rc jobs_new(struct tracker *tracker, jobs_t **out, struct ald_err *err)
     self->last_lease = (uint64_t)ald_clock_now().wall_ms * 1000;
     ald_metric_register(&jobs_leased);
     ald_metric_register(&jobs_garbage);
+    ald_sock_gate(sock, tracker->gate);
     ald_sock_watch(sock, ald_service_loop(tracker->service), jobs_read, self);
     *out = self;
     return ALD_OK;

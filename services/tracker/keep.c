@@ -156,9 +156,12 @@ enum ald_rc keep_mark_open(struct tracker *self, struct ald_err *err)
     return ald_mark_open(path, &self->mark, err);
 }
 
+/* Never ahead of what is on disk. */
 static void keep_mark(struct tracker *self)
 {
     struct ald_err err = {0};
+    if (vault_settle(&self->vault) != ALD_OK)
+        return; /* found at the next commit */
     if (!self->mark && keep_mark_open(self, &err) != ALD_OK) {
         ald_log(ALD_WARN, "mark.closed", "text=%s", ALD_Q(err.text));
         return;

@@ -75,6 +75,7 @@ enum ald_rc outbox_new(struct tracker *tracker, outbox_t **out, struct ald_err *
         .role = "tracker",
         .sender = sender,
         .instance = ald_service_instance(tracker->service),
+        .gate = tracker->gate,
         .heartbeat_ms = tracker->settings->bus.heartbeat_ms,
         .resend_after_ms = 10000,
         .self = self,

@@ -341,6 +341,7 @@ enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *er
     self->tracker = tracker;
     self->sock = sock;
     ald_metric_register(&query_garbage);
+    ald_sock_gate(sock, tracker->gate);
     ald_sock_watch(sock, ald_service_loop(tracker->service), query_read, self);
     *out = self;
     return ALD_OK;

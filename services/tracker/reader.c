@@ -239,7 +239,7 @@ static int reader_read(zloop_t *loop, zsock_t *pipe, void *arg)
         if (ticket.channel == READER_QUERY)
             query_send(self->tracker->query, &msg);
         else if (ticket.channel == READER_CONSUME)
-            (void)feed_send(self->tracker->feed, &msg);
+            feed_send(self->tracker->feed, &msg);
         else
             consumers_page(self->tracker->consumers, &msg);
         zmsg_destroy(&msg);

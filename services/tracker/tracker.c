@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/net/gate.h"
 #include "common/store/disk.h"
 #include "services/tracker/acts.h"
 #include "services/tracker/arrival.h"
@@ -80,6 +81,69 @@ void tracker_position(const struct tracker *self, uint64_t seq, char out[ALD_POS
     position_write(self->vault.lane, seq, out);
 }
 
+static uint64_t tracker_written(void *arg)
+{
+    const struct tracker *self = arg;
+    return self->vault.store ? ald_store_written(self->vault.store) : 0;
+}
+
+static uint64_t tracker_settled(void *arg)
+{
+    const struct tracker *self = arg;
+    return self->vault.store ? ald_store_settled(self->vault.store) : 0;
+}
+
+static bool tracker_settle(void *arg)
+{
+    struct tracker *self = arg;
+    return self->vault.store && vault_settle(&self->vault) == ALD_OK;
+}
+
+static ald_gate_t *tracker_gate(struct tracker *self)
+{
+    const struct ald_gate_options options = {.written = tracker_written,
+                                             .settled = tracker_settled,
+                                             .settle = tracker_settle,
+                                             .store = self};
+    return ald_gate_new(&options);
+}
+
+static void tracker_give_up_store(struct tracker *self);
+
+/* More is on disk, or a sync has failed. */
+static int tracker_on_settled(zloop_t *loop, zmq_pollitem_t *item, void *arg)
+{
+    (void)loop, (void)item;
+    struct tracker *self = arg;
+    ald_store_settle_heard(self->vault.store);
+    ald_gate_turn(self->gate);
+    (void)ald_store_settled(self->vault.store); /* when there was nothing to send, too */
+    if (ald_store_failed(self->vault.store) && vault_settle(&self->vault) != ALD_OK)
+        tracker_give_up_store(self);
+    return 0;
+}
+
+static zmq_pollitem_t tracker_settle_item(const struct tracker *self)
+{
+    return (zmq_pollitem_t){.fd = ald_store_settle_fd(self->vault.store), .events = ZMQ_POLLIN};
+}
+
+static void tracker_watch_store(struct tracker *self)
+{
+    zmq_pollitem_t item = tracker_settle_item(self);
+    zloop_t *loop = ald_service_loop(self->service);
+    ALD_ASSERT(zloop_poller(loop, &item, tracker_on_settled, self) == 0);
+    zloop_poller_set_tolerant(loop, &item);
+}
+
+static void tracker_unwatch_store(struct tracker *self)
+{
+    if (!self->open)
+        return;
+    zmq_pollitem_t item = tracker_settle_item(self);
+    zloop_poller_end(ald_service_loop(self->service), &item);
+}
+
 static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
 {
     enum ald_rc rc = vault_open(&self->vault, self->settings->store.data,
@@ -95,12 +159,16 @@ static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
         return rc;
     }
     self->open = true;
+    tracker_watch_store(self);
     return ALD_OK;
 }
 
 /* Throw memory away; it is read back at the next try. */
 static void tracker_close_store(struct tracker *self)
 {
+    ald_gate_turn(self->gate);
+    ald_gate_forget(self->gate);
+    tracker_unwatch_store(self);
     feed_forget(self->feed);
     consumers_forget(self->consumers);
     query_forget(self->query);
@@ -238,6 +306,7 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     self->settings = ald_service_settings(service);
     self->profiles = ald_service_profiles(service);
     self->ids.tracker = (unsigned)self->settings->tracker.id;
+    self->gate = tracker_gate(self);
     self->calls = calls_new(self);
     self->consumers = consumers_new(self);
     self->jwks = jwks_new(self);
@@ -299,6 +368,9 @@ static int tracker_stop(void *arg)
     struct tracker *self = arg;
     if (self->feed && self->outbox)
         keep_last(self);
+    if (self->open && tracker_settle(self))
+        ald_gate_turn(self->gate);
+    tracker_unwatch_store(self);
     events_destroy(&self->events);
     jobs_destroy(&self->jobs);
     calls_destroy(&self->calls);
@@ -312,6 +384,7 @@ static int tracker_stop(void *arg)
     feed_destroy(&self->feed);
     keep_forget(self);
     vault_close(&self->vault);
+    ald_gate_destroy(&self->gate);
     ald_mark_destroy(&self->mark);
     ald_buf_free(&self->scratch);
     ald_buf_free(&self->kept);

@@ -4,7 +4,11 @@
  * Every channel does the same: read what has gathered, vault_begin, act on each item (acts.h),
  * tracker_commit; only then answer, publish and wake. An act may change memory before the commit:
  * when the commit fails, all memory is thrown away and read back from the store
- * (tracker_commit -> tracker_reopen).
+ * (tracker_commit -> tracker_give_up_store).
+ *
+ * A commit is written then, and on disk a little later: its sync goes on while the next one is
+ * made. Every socket of the tracker's is behind a gate (gate.h), which keeps what is said until all
+ * that was written before is on disk. What leaves otherwise - the mark - waits for vault_settle.
  *
  * Threads: everything but the reader lives on the loop's thread.
  */
@@ -44,6 +48,7 @@ struct tracker {
     const ald_profiles_t *profiles; /* another one after a reload: renew.h */
 
     struct vault vault;
+    ald_gate_t *gate; /* all that is said passes it */
     ald_mark_t *mark; /* NULL after an I/O error, until it is opened again */
     pending_t *pending;
     senders_t *senders;
@@ -105,8 +110,8 @@ struct tracker_now tracker_now(const struct tracker *self);
  * machine), service time is set back by the gap before anybody reads it. True: it had. */
 bool tracker_awake(struct tracker *self);
 
-/* End a transaction. True: on disk, go on and tell. False: nothing of it happened, all memory was
- * thrown away; tell nobody anything. */
+/* End a transaction. True: written, go on and tell: what is said waits until it is on disk. False:
+ * nothing of it happened, all memory was thrown away; tell nobody anything. */
 bool tracker_commit(struct tracker *self);
 
 /* May callbacks still lie in spools? Then no task ends by our own verdict. */

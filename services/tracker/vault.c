@@ -108,6 +108,7 @@ struct ald_store_options vault_options(const char *path, bool read_only)
                                       .read_only = read_only,
                                       .wal_autocheckpoint = VAULT_LOG_PAGES,
                                       .checkpoint_beside = !read_only,
+                                      .sync_beside = !read_only,
                                       .cache_bytes = read_only ? 0 : 64 << 20};
 }
 
@@ -258,6 +259,18 @@ enum ald_rc vault_commit(struct vault *self)
     vault_write_books(self);
     if (self->rc == ALD_OK)
         vault_fail(self, ald_store_commit(self->store));
+    return self->rc;
+}
+
+bool vault_settled(const struct vault *self)
+{
+    return ald_store_settled(self->store) == ald_store_written(self->store) ||
+           ald_store_failed(self->store);
+}
+
+enum ald_rc vault_settle(struct vault *self)
+{
+    vault_fail(self, ald_store_settle(self->store));
     return self->rc;
 }
 

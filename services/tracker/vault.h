@@ -111,9 +111,12 @@ void vault_close(struct vault *self);
 /* The store options of tracker.db, for the reader's own handle. path must outlive the call. */
 struct ald_store_options vault_options(const char *path, bool read_only);
 
-/* One transaction a batch. commit writes the books' changes with it. */
+/* One transaction a batch. commit writes the books' changes with it; it is on disk once it has
+ * settled (store.h). settle waits for that. */
 void vault_begin(struct vault *self);
 ALD_NODISCARD enum ald_rc vault_commit(struct vault *self);
+ALD_NODISCARD enum ald_rc vault_settle(struct vault *self);
+bool vault_settled(const struct vault *self); /* or it never will be */
 
 /* Small named facts. */
 int64_t vault_meta(struct vault *self, const char *name);

@@ -33,7 +33,7 @@ from support.settings import free_port  # noqa: E402
 from support.until import until  # noqa: E402
 
 THREADS = 128  # of the HTTP library, in both
-ROOM = 60000  # callbacks a second that a round is prepared for
+ROOM = 150000  # callbacks a second that a round is prepared for
 PATIENT = {
     "callback": {"stale_after": "12h"},
     "poll": {"schedule": {"give_up_after": "24h"}},

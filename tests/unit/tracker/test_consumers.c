@@ -41,8 +41,8 @@ static size_t on_disk(void)
     return pending;
 }
 
-bool __wrap_feed_send(feed_t *self, zmsg_t **msg_p);
-bool __wrap_feed_send(feed_t *self, zmsg_t **msg_p)
+void __wrap_feed_send(feed_t *self, zmsg_t **msg_p);
+void __wrap_feed_send(feed_t *self, zmsg_t **msg_p)
 {
     (void)self;
     struct msg_events head;
@@ -62,7 +62,13 @@ bool __wrap_feed_send(feed_t *self, zmsg_t **msg_p)
     if (events)
         (void)snprintf(sent + at, sizeof sent - at, " [%zu]", on_disk());
     zmsg_destroy(msg_p);
-    return !away;
+}
+
+void __wrap_feed_send_then(feed_t *self, zmsg_t **msg_p, ald_sent_fn *then, void *arg);
+void __wrap_feed_send_then(feed_t *self, zmsg_t **msg_p, ald_sent_fn *then, void *arg)
+{
+    __wrap_feed_send(self, msg_p);
+    then(arg, !away);
 }
 
 /* The reader reads, and its page waits until the test lets it come. */
