@@ -67,6 +67,7 @@ static enum ald_rc desk_take(desk_t *self, const struct msg_batch *head, zmsg_t 
                             .plan = self->options.plan,
                             .max_item_bytes = self->max_item,
                             .sender = head->sender,
+                            .floor = head->floor,
                             .now_ms = ald_clock_now().wall_ms};
     enum ald_rc rc = shelf_begin(self->options.shelf);
     if (rc != ALD_OK)

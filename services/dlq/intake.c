@@ -81,8 +81,22 @@ static enum ald_rc intake_keep(const struct intake *self, const struct msg_lette
     return undone == ALD_OK ? rc : undone;
 }
 
-/* The tracker closed a letter by itself: its answer came. One that is not here was closed, and
- * purged, before: they come in their order. */
+/* An attempt that is under way has lost its object: whatever its answer will be, nobody waits for
+ * it. */
+static enum ald_rc intake_end_attempt(const struct intake *self, struct shelf_row *row)
+{
+    const struct shelf_attempt end = {.attempt = row->letter.attempts,
+                                      .outcome = row->outcome,
+                                      .detail = "closed by the tracker"};
+    if (row->sending == 0)
+        return ALD_OK;
+    row->sending = 0;
+    return shelf_attempt_end(self->shelf, row->id, &end);
+}
+
+/* The tracker closed a letter by itself: its answer came. One that is not here may be still to
+ * come, as batches may pass each other; when all before its closing is settled, it was closed, and
+ * purged, before. */
 static enum ald_rc intake_close(const struct intake *self, struct ald_span item,
                                 struct msg_ack *ack)
 {
@@ -98,6 +112,8 @@ static enum ald_rc intake_close(const struct intake *self, struct ald_span item,
     ack->num = closing.num;
     intake_say(ack, ALD_DISP_APPLIED, "");
     rc = browse_find(self->shelf, closing.letter, &row);
+    if (rc == ALD_NOTFOUND && self->floor != 0 && self->floor < closing.num)
+        intake_say(ack, ALD_DISP_BUSY, "");
     if (rc == ALD_NOTFOUND)
         return ALD_OK;
     bool dropped = strcmp(closing.state, ald_disposition_name(ALD_DISP_DROPPED)) == 0;
@@ -106,7 +122,8 @@ static enum ald_rc intake_close(const struct intake *self, struct ald_span item,
     row.by[0] = '\0'; /* nobody did */
     ald_text_cut(row.outcome, sizeof row.outcome,
                  ald_span_str(ald_disposition_name(dropped ? ALD_DISP_DROPPED : ALD_DISP_APPLIED)));
-    return shelf_update(self->shelf, &row);
+    rc = intake_end_attempt(self, &row);
+    return rc == ALD_OK ? shelf_update(self->shelf, &row) : rc;
 }
 
 enum ald_rc intake_take(const struct intake *self, struct ald_span item, struct msg_ack *ack)

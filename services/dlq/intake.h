@@ -16,12 +16,14 @@ struct intake {
     const struct letter_plan *plan;
     uint64_t max_item_bytes;
     const char *sender; /* of the batch */
+    uint64_t floor; /* the same: what is below it is settled at the sender; 0 = it does not say */
     int64_t now_ms;
 };
 
 /* Keep one item of a batch.
  * ALD_OK: *ack says what became of it (applied: kept; duplicate: known, also when it was closed
- * since; refused); ack->num is 0 when the item does not even name its number.
+ * since; refused; busy: a closing whose letter may be still to come); ack->num is 0 when the item
+ * does not even name its number.
  * ALD_FULL, ALD_IO, ...: the transaction has failed. */
 ALD_NODISCARD enum ald_rc intake_take(const struct intake *self, struct ald_span item,
                                       struct msg_ack *ack);

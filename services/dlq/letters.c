@@ -124,6 +124,8 @@ bool letter_answer(struct letter *self, const struct letter_plan *plan,
     self->pinned = 0;
     self->by_person = false;
     self->word = LETTER_PLAIN;
+    if (letter_closed(self->state))
+        return true; /* by the tracker, while the answer was on its way */
     switch (disposition) {
     case ALD_DISP_APPLIED:
     case ALD_DISP_DUPLICATE:

@@ -91,7 +91,8 @@ ALD_NODISCARD bool letter_begin(struct letter *self, int64_t now_ms);
 
 /* The attempt under way was answered. applied, duplicate, progress, replaced and corrected resolve
  * the letter; dropped says that the tracker has closed it before; all else plans the next attempt
- * or, after the last, holds the letter. true: the letter is closed now. */
+ * or, after the last, holds the letter. One that is closed already stays as it is. true: the letter
+ * is closed now. */
 bool letter_answer(struct letter *self, const struct letter_plan *plan,
                    enum ald_disposition disposition, int64_t now_ms, uint64_t random);
 

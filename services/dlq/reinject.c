@@ -60,8 +60,10 @@ static enum ald_rc reinject_answered(reinject_t *self, struct shelf_row *row,
     if (!ald_disposition_find(ack->disposition, &disposition))
         disposition = ALD_DISP_STILL;
     uint64_t revision = row->letter.pinned;
+    bool closed = letter_closed(row->letter.state); /* by the tracker, in the meantime */
     (void)letter_answer(&row->letter, self->plan, disposition, ald_clock_now().wall_ms, random);
-    memcpy(row->outcome, ack->disposition, sizeof row->outcome);
+    if (!closed)
+        memcpy(row->outcome, ack->disposition, sizeof row->outcome);
     row->by[0] = '\0';
     row->sending = 0;
     struct shelf_attempt end = {.attempt = row->letter.attempts,

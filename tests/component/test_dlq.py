@@ -80,13 +80,41 @@ def test_a_letter_that_the_tracker_closes(sleepy):
     assert sleepy.put(closing(2, mine["letter"]))[2]["disposition"] == "applied"
     assert sleepy.put(closing(4, other["letter"], "dropped"))[4]["disposition"] == "applied"
     assert sleepy.put(closing(5, other["letter"]))[5]["disposition"] == "applied"
-    assert sleepy.put(closing(6, ulid()))[6]["disposition"] == "applied"  # purged long ago
+    assert sleepy.put(closing(6, ulid()), floor=6)[6]["disposition"] == "applied"  # purged long ago
     assert sleepy.state(other["letter"]) == "dropped"
     assert sleepy.put(mine)[1]["disposition"] == "duplicate"
     sleepy.restart()
     assert sleepy.state(mine["letter"]) == "resolved"
     assert sleepy.books() == (0, 0, 1, 1)
     assert sleepy.figures()["open_xor"] == 0
+
+
+def test_a_closing_does_not_pass_its_letter(sleepy):
+    """The batch with the letter was lost or came too early, and the next one is here first."""
+    late = letter(1, "submit_uncertain", original=b"")
+    assert sleepy.put(closing(2, late["letter"]))[2]["disposition"] == "busy"
+    assert sleepy.put(late)[1]["disposition"] == "applied"
+    assert sleepy.put(closing(2, late["letter"]), floor=2)[2]["disposition"] == "applied"
+    assert sleepy.state(late["letter"]) == "resolved"
+    assert sleepy.books() == (0, 0, 1, 0)
+
+
+def test_closed_under_an_attempt_it_stays_closed(desk):
+    """The tracker closes a letter while the answer to its last attempt is on its way."""
+    tracker = desk.tracker()
+    tracker.judge = lambda item: None
+    mine = letter(1, "consumer_rejected")
+    desk.put(mine)
+    until(lambda: tracker.of(mine["letter"], "reinject"), SOON_S, "not tried")
+    assert desk.put(closing(2, mine["letter"]))[2]["disposition"] == "applied"
+    tracker.judge = lambda item: {"disposition": "still", "reason": "consumer_rejected"}
+    desk.restart()
+    other = letter(3, "unknown_task")
+    desk.put(other)
+    until(lambda: tracker.of(other["letter"], "reinject"), SOON_S, "the schedule does not go on")
+    view, attempts = desk.show(mine["letter"])
+    assert (view["state"], view["outcome"], view.get("due_at_ms", 0)) == ("resolved", "applied", 0)
+    assert [line["outcome"] for line in attempts] == ["applied"]
 
 
 def test_rule_18_a_dropped_letter_does_not_rise(desk):

@@ -151,6 +151,23 @@ static void test_answers(void **state)
     }
 }
 
+/* The tracker has closed it while an answer was on its way: no answer opens it. */
+static void test_an_answer_to_a_closed_letter(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ALD_COUNT(answer_cases); i++) {
+        struct letter letter = letter_made(ALD_REASON_CONSUMER_REJECTED);
+        letter.attempts = plan.max_attempts - 1;
+        assert_true(letter_begin(&letter, letter.due_at_ms));
+        assert_true(letter_told(&letter, i % 2 == 0, NOW));
+        enum letter_state closed = letter.state;
+        assert_true(letter_answer(&letter, &plan, answer_cases[i].disposition, NOW + 1, 0));
+        assert_int_equal(letter.state, closed);
+        assert_int_equal(letter.due_at_ms, 0);
+        assert_int_equal(letter.closed_at_ms, NOW);
+    }
+}
+
 /* After max_attempts the schedule ends; a person may go on for ever, and the count goes on. */
 static void test_held_and_replayed(void **state)
 {
@@ -316,6 +333,7 @@ int main(void)
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_an_answer_to_a_closed_letter),
         cmocka_unit_test(test_held_and_replayed),
         cmocka_unit_test(test_under_way),
         cmocka_unit_test(test_edits),
