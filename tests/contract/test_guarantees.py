@@ -6,7 +6,7 @@ import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 TEXT = (TESTS.parent / "docs" / "GUARANTEES.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`([a-z0-9_/]+\.(?:c|py))::([a-z0-9_]+)`", TEXT)))
+NAMED = sorted(set(re.findall(r"`([a-z0-9_/]+\.(?:c|py|pml))::([a-z0-9_]+)`", TEXT)))
 UNTESTED = "no test of its own"
 
 
@@ -24,6 +24,14 @@ def py_test_is_run(path, name):
     return re.search(rf"^def {name}\(", text, re.MULTILINE) and path.name.startswith("test_")
 
 
+def pml_search_is_run(path, name):
+    """`always` and `ends` are what a model is searched for."""
+    return re.search(rf'\bgood\("{path.stem}", {name.upper()}\b', (path.parent / "run.py").read_text())
+
+
+IS_RUN = {".c": c_test_is_run, ".py": py_test_is_run, ".pml": pml_search_is_run}
+
+
 def test_there_are_claims():
     assert len(NAMED) > 80
 
@@ -32,13 +40,12 @@ def test_there_are_claims():
 def test_named_test_exists(file, name):
     path = TESTS / file
     assert path.is_file(), f"tests/{file} is not there"
-    is_run = c_test_is_run if path.suffix == ".c" else py_test_is_run
-    assert is_run(path, name), f"tests/{file} has no test {name} that is run"
+    assert IS_RUN[path.suffix](path, name), f"tests/{file} has no test {name} that is run"
 
 
 def test_every_mention_of_a_test_has_the_form_that_is_checked():
     assert TEXT.count("::") - TEXT.count("`folder/file::test`") == len(
-        re.findall(r"`[a-z0-9_/]+\.(?:c|py)::[a-z0-9_]+`", TEXT))
+        re.findall(r"`[a-z0-9_/]+\.(?:c|py|pml)::[a-z0-9_]+`", TEXT))
 
 
 def blocks():
