@@ -4,7 +4,7 @@ import sys
 import types
 
 import pytest
-from support import bus
+from support import bus, oracle
 from support.daemon import Daemon, Failed
 from support.http import Client, status_of, whole
 from support.ledger import Ledger
@@ -146,3 +146,21 @@ def test_a_provider_id_is_one_task():
     ledger.registered("7", "t7")
     with pytest.raises(AssertionError):
         ledger.registered("7", "t8")
+
+
+@pytest.mark.parametrize("what, fault", [
+    ("descriptors", {"fds": 100}), ("threads", {"threads": 40}), ("grew", {"rss": 1 << 20})])
+def test_the_oracle_finds(what, fault, monkeypatch):
+    """What a process keeps when all is over. What is lost or doubled the ledger finds, see above."""
+    monkeypatch.setattr(oracle, "REST_S", 0)
+
+    def demand(rss=5000, fds=20, threads=8):
+        one = oracle.Oracle.__new__(oracle.Oracle)
+        one.before = {"tracker": (5000, 17, 8)}
+        one.house = types.SimpleNamespace(daemons={"tracker": types.SimpleNamespace(
+            rss_kib=lambda: rss, fds=lambda: fds, established=lambda: 3, threads=lambda: threads)})
+        one.demand_rest()
+
+    demand()
+    with pytest.raises(AssertionError, match=what):
+        demand(**fault)

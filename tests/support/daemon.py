@@ -3,6 +3,7 @@
 A daemon is ready when it has printed a line that begins with `ready` on stderr; the key=value pairs
 of that line are its facts. Its stderr is kept in <folder>/<name>.log over all its runs.
 """
+import collections
 import ctypes
 import os
 import signal
@@ -15,7 +16,13 @@ STOP_S = 15
 TAIL_LINES = 60
 PR_SET_PDEATHSIG = 1
 
+kills = collections.Counter()  # of this run: by kind of process, "total" and "pauses"
+
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def note_kill(daemon):
+    kills.update((daemon.name.rstrip("0123456789"), "total"))
 
 
 def _die_with_parent():
@@ -96,6 +103,8 @@ class Daemon:
 
     def kill9(self):
         """kill -9, and the process is gone when this returns."""
+        if self.alive():
+            note_kill(self)
         self.send(signal.SIGKILL)
         self.wait()
 
@@ -111,6 +120,7 @@ class Daemon:
         return self.wait(deadline_s)
 
     def pause(self):
+        kills["pauses"] += 1
         self.send(signal.SIGSTOP)
 
     def resume(self):
@@ -133,11 +143,26 @@ class Daemon:
     def rss_kib(self):
         return self._status("VmRSS")
 
+    def vm_kib(self):
+        return self._status("VmSize")
+
     def threads(self):
         return self._status("Threads")
 
     def fds(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def established(self):
+        """How many of them are TCP connections whose peer is there: kept to be used again."""
+        links = set()
+        for number in os.listdir(f"/proc/{self.pid}/fd"):
+            try:
+                links.add(os.readlink(f"/proc/{self.pid}/fd/{number}"))
+            except OSError:
+                pass  # closed meanwhile
+        with open(f"/proc/{self.pid}/net/tcp", encoding="ascii") as table:
+            rows = [line.split() for line in table][1:]
+        return sum(row[3] == "01" and f"socket:[{row[9]}]" in links for row in rows)
 
     def _status(self, key):
         with open(f"/proc/{self.pid}/status", encoding="ascii") as status:

@@ -6,12 +6,13 @@ from support.ledger import Ledger
 
 
 class Load(Background):
-    """rate is tasks a second. Leaving it waits until what was submitted is registered."""
+    """rate is tasks a second, ledger one to go on with. Leaving it waits until what was submitted is
+    registered."""
 
-    def __init__(self, house, rate=60, batch=6, threads=2, **params):
+    def __init__(self, house, rate=60, batch=6, threads=2, ledger=None, **params):
         super().__init__(threads, batch * threads / rate)
         self.house = house
-        self.ledger = Ledger()
+        self.ledger = Ledger() if ledger is None else ledger
         self.params = params
         self.batch = batch
 

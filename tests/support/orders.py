@@ -14,8 +14,9 @@ FATES = ("", "", "noslot", "took-cut", "took-502", "noslot,took-cut")
 class Orders(Background):
     """count: how many orders, or None until it is left. Leaving it waits for all answers."""
 
-    def __init__(self, house, count=None, threads=3, pause_s=0.15, **params):
+    def __init__(self, house, count=None, threads=3, pause_s=0.15, provider="sandbox", **params):
         super().__init__(threads, pause_s, endless=count is None, last_s=90)
+        self.provider = provider
         self.house = house
         self.count = count
         self.params = params
@@ -29,7 +30,8 @@ class Orders(Background):
         ref = f"r{number}"
         params = {"method": "test", "ref": ref, "orders": FATES[number % len(FATES)],
                   "solve": number % 4, "fate": "early" if number % 7 == 0 else "ok", **self.params}
-        task = task_for_certain(self.house, f"key-{ref}", provider="sandbox", params=params)
+        task = task_for_certain(self.house, f"key-{ref}", provider=self.provider,
+                                params=params)
         self.tasks[ref] = task["id"]
         return True
 

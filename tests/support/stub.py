@@ -3,6 +3,7 @@ import contextlib
 import http.server
 import json
 import threading
+import types
 import urllib.parse
 
 POLL_S = 0.05
@@ -28,7 +29,7 @@ class Asked:
 class Stub(http.server.ThreadingHTTPServer):
     """Use as a context manager. answer(asked) returns bytes, or (status, bytes or a value for
     JSON), or (status, what, headers); None closes the connection without an answer. A header whose
-    value is None is left out."""
+    value is None is left out. A generator of bytes is sent piece by piece, until the peer has gone."""
     daemon_threads = True
     request_queue_size = 256
 
@@ -60,9 +61,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         status, what, *more = said if isinstance(said, tuple) else (200, said)
-        raw = isinstance(what, bytes)
-        body = what if raw else json.dumps(what).encode()
-        headers = {"Content-Length": len(body), "Content-Type": None if raw else "application/json",
+        pieces = what if isinstance(what, types.GeneratorType) else None
+        raw = pieces or isinstance(what, bytes)
+        body = b"" if pieces else what if raw else json.dumps(what).encode()
+        headers = {"Content-Length": None if pieces else len(body),
+                   "Content-Type": None if raw else "application/json",
                    **(more[0] if more else {})}
         self.send_response(status)
         for name, value in headers.items():
@@ -73,6 +76,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         with contextlib.suppress(OSError):
             self.wfile.write(body)
+            for piece in pieces or ():
+                self.wfile.write(piece)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = take
 
