@@ -1,5 +1,8 @@
 #include "services/tracker/reader.h"
 
+#include <pthread.h>
+#include <string.h>
+
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "services/tracker/consumers.h"
@@ -8,13 +11,16 @@
 #include "services/tracker/reader_inside.h"
 #include "services/tracker/recount.h"
 
+/* No zactor: that waits for ever for a thread that could not be made. */
 struct reader {
     struct tracker *tracker;
-    zactor_t *actor;
+    zsock_t *pipe;
+    pthread_t thread;
 };
 
 /* What the thread is given at its start. */
 struct reader_start {
+    zsock_t *pipe; /* becomes the thread's */
     char path[ALD_STORE_PATH_MAX];
     char profiles[64][ALD_PROVIDER_MAX];
     size_t profile_count;
@@ -204,9 +210,10 @@ static void reader_serve(zsock_t *pipe, zmsg_t *msg, ald_store_t **store_p,
     zframe_destroy(&question);
 }
 
-static void reader_thread(zsock_t *pipe, void *arg)
+static void *reader_thread(void *arg)
 {
     struct reader_start start = *(const struct reader_start *)arg;
+    zsock_t *pipe = start.pipe;
     ald_store_t *store = NULL;
     struct reader_count count = {0};
     (void)zsock_signal(pipe, 0);
@@ -223,6 +230,24 @@ static void reader_thread(zsock_t *pipe, void *arg)
     zframe_destroy(&count.ticket);
     zframe_destroy(&count.who);
     ald_store_destroy(&store);
+    zsock_destroy(&pipe);
+    return NULL;
+}
+
+/* On return the thread has copied start. */
+static enum ald_rc reader_begin(reader_t *self, struct reader_start *start, struct ald_err *err)
+{
+    self->pipe = zsys_create_pipe(&start->pipe);
+    ALD_ASSERT(self->pipe);
+    int failed = pthread_create(&self->thread, NULL, reader_thread, start);
+    if (failed != 0) {
+        zsock_destroy(&self->pipe);
+        zsock_destroy(&start->pipe);
+        return ald_err_set(err, ALD_IO, "no thread can be made that answers questions: %s",
+                           strerror(failed));
+    }
+    (void)zsock_wait(self->pipe);
+    return ALD_OK;
 }
 
 static int reader_read(zloop_t *loop, zsock_t *pipe, void *arg)
@@ -262,11 +287,14 @@ enum ald_rc reader_new(struct tracker *tracker, reader_t **out, struct ald_err *
     }
     reader_t *self = zmalloc(sizeof *self);
     self->tracker = tracker;
-    self->actor = zactor_new(reader_thread, &start); /* returns when the thread has copied start */
-    ALD_ASSERT(self->actor);
+    enum ald_rc rc = reader_begin(self, &start, err);
+    if (rc != ALD_OK) {
+        free(self);
+        return rc;
+    }
     zloop_t *loop = ald_service_loop(tracker->service);
-    zloop_reader(loop, zactor_sock(self->actor), reader_read, self);
-    zloop_reader_set_tolerant(loop, zactor_sock(self->actor));
+    zloop_reader(loop, self->pipe, reader_read, self);
+    zloop_reader_set_tolerant(loop, self->pipe);
     *out = self;
     return ALD_OK;
 }
@@ -276,8 +304,10 @@ void reader_destroy(reader_t **self_p)
     reader_t *self = *self_p;
     if (!self)
         return;
-    zloop_reader_end(ald_service_loop(self->tracker->service), zactor_sock(self->actor));
-    zactor_destroy(&self->actor);
+    zloop_reader_end(ald_service_loop(self->tracker->service), self->pipe);
+    (void)zstr_send(self->pipe, "$TERM");
+    (void)pthread_join(self->thread, NULL);
+    zsock_destroy(&self->pipe);
     free(self);
     *self_p = NULL;
 }
@@ -292,7 +322,7 @@ void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
     (void)zmsg_addmem(msg, &ticket, sizeof ticket);
     zmsg_append(msg, who_p);
     (void)zmsg_addmem(msg, bytes.data, bytes.len);
-    (void)zmsg_send(&msg, zactor_sock(self->actor));
+    (void)zmsg_send(&msg, self->pipe);
     zmsg_destroy(&msg);
 }
 
@@ -309,6 +339,6 @@ void reader_ask_page(reader_t *self, const struct reader_pull *pull,
     (void)zmsg_addmem(msg, &ticket, sizeof ticket);
     (void)zmsg_addmem(msg, NULL, 0);
     zmsg_append(msg, &question);
-    (void)zmsg_send(&msg, zactor_sock(self->actor));
+    (void)zmsg_send(&msg, self->pipe);
     zmsg_destroy(&msg);
 }
