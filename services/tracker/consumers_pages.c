@@ -33,7 +33,6 @@ static void consumers_read(consumers_t *self, struct durable *one, struct pull *
                               .lane = self->tracker->vault.lane,
                               .picks = offer->fresh ? 0 : offer->count,
                               .after = offer->after,
-                              .head = self->tracker->vault.last_seq,
                               .limit = offer->fresh ? offer->limit : offer->count,
                               .bytes = pull->bytes};
     for (size_t i = 0; i < ask.picks; i++)

@@ -33,7 +33,6 @@ struct reader_pull {
     uint64_t lane;
     uint64_t picks; /* that follow it in memory; 0: what comes next */
     uint64_t after;
-    uint64_t head; /* there is nothing between the last row and this */
     uint64_t limit;
     uint64_t bytes; /* of results; the first goes whatever its size */
     char provider[ALD_PROVIDER_MAX];

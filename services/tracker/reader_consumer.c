@@ -52,9 +52,12 @@ static void page_next(struct page *self)
         if (event_row_is(stmt, self->pull.provider, self->pull.state))
             page_add(self, stmt, 1, false);
     }
-    if (!more && self->head.looked < self->pull.head)
-        self->head.looked = self->pull.head;
     ald_stmt_reset(stmt);
+    /* Purging may have emptied the table. Who asks may count events that are not committed yet, and
+     * could not be passed over here. */
+    uint64_t told = more ? 0 : (uint64_t)reading_fact(self->reading, "last_seq");
+    if (self->head.looked < told)
+        self->head.looked = told;
 }
 
 static void page_again(struct page *self, const uint8_t *picks)

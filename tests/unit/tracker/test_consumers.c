@@ -220,6 +220,22 @@ static void test_example(void **state)
     assert_int_equal(on_disk(), 1);
 }
 
+/* A page that is read while an event is counted and not yet committed: it is not passed over. */
+static void test_not_committed_yet(void **state)
+{
+    (void)state;
+    open_one(0);
+    SENT("ok");
+    stage->tracker.vault.last_seq++;
+    pull("", 0);
+    stage->tracker.vault.last_seq--;
+    results(1);
+    page_comes(); /* nothing is in it, and it is read again */
+    page_comes();
+    turn();
+    SENT("ok 1 [1]");
+}
+
 /* Killed at each step: what was sent was on disk, and what was not is offered as before. */
 static void test_rule_17_killed_at_each_step(void **state)
 {
@@ -349,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_CONSUMERS(test_example),
+        WITH_CONSUMERS(test_not_committed_yet),
         WITH_CONSUMERS(test_rule_17_killed_at_each_step),
         WITH_CONSUMERS(test_rule_17_a_letter_or_the_event),
         WITH_CONSUMERS(test_who_is_gone),
