@@ -158,7 +158,8 @@ def test_the_oracle_finds(what, fault, monkeypatch):
         one = oracle.Oracle.__new__(oracle.Oracle)
         one.before = {"tracker": (5000, 17, 8)}
         one.house = types.SimpleNamespace(daemons={"tracker": types.SimpleNamespace(
-            rss_kib=lambda: rss, fds=lambda: fds, established=lambda: 3, threads=lambda: threads)})
+            name="tracker", rss_kib=lambda: rss, fds=lambda: fds, connections=lambda states: 3,
+            threads=lambda: threads)})
         one.demand_rest()
 
     demand()

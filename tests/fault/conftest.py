@@ -10,8 +10,10 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from support import daemon  # noqa: E402
 from support.house import binary  # noqa: E402
 from support.plugin import pytest_runtest_makereport  # noqa: E402, F401
+from support.tally import tally  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
 PROGRAMS = ("aldaba-gateway", "aldaba-tracker", "aldaba-poller", "aldaba-dlq", "aldaba")
@@ -36,3 +38,9 @@ def pytest_collection_modifyitems(items):
     if reason:
         for item in (one for one in items if HERE in one.path.parents):
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_sessionfinish():
+    """How many processes were killed, for tests/fault/run."""
+    if daemon.kills:
+        tally("kills", **daemon.kills)

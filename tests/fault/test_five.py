@@ -2,26 +2,24 @@
 again, a poll, a late callback, and the letter replayed; many tasks at once, while every process and
 the consumers are killed. Each task has one event, and each durable consumer acknowledges each event:
 in order if it wants that, and what comes twice was in somebody's hands at a kill."""
-import collections
 import concurrent.futures
 import http.client
 import os
 import random
-import sys
 import time
 
 from support.background import task_for_certain
-from support.daemon import Daemon
+from support.heard import Heard, consumers_of
 from support.house import House
-from support.ledger import Ledger, settle
+from support.ledger import Ledger
+from support.oracle import judge
+from support.tally import scale, seed, tally
 from support.until import passes, until
 
-TASKS = int(os.environ.get("ALDABA_FIVE_TASKS", "1500"))
-SEED = os.environ.get("ALDABA_FIVE_SEED", "1")
+TASKS = int(os.environ.get("ALDABA_FIVE_TASKS", scale(1500, 5000)))
+SEED = seed()
 THREADS = 6
 POLLED_S = 0.9  # callbacks are late after 1 s
-CONSUMER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support",
-                        "consumer.py")
 CONSUMERS = {"inorder": ("ordered", 2), "crowd": ("shared", 3)}  # name: (mode, instances)
 SETTINGS = {"dlq": {"first_after": "2s", "factor": "150%", "max_after": "10s", "tick": "100ms",
                     "max_attempts": 1000, "quota_count": 1000000, "quota_bytes": "1GiB"}}
@@ -68,50 +66,6 @@ class Nemesis:
             one.result()
 
 
-class Heard:
-    """What the logs of a consumer's instances say, in the order in which it happened."""
-
-    def __init__(self, house, name):
-        self.lines = []  # (ns, word, (lane, seq), instance, redelivered)
-        for instance in range(CONSUMERS[name][1]):
-            who = f"{name}{instance}"
-            with open(os.path.join(house.folder, f"{who}.events"), encoding="ascii") as log:
-                whole = [line.split() for line in log.read().split("\n")[:-1]]
-            self.lines += [(int(at), word, (int(lane), int(seq)), who, "1" in more)
-                           for word, at, lane, seq, *more in whole]
-        self.lines.sort()
-
-    def got(self):
-        return {event for _, word, event, _, _ in self.lines if word == "got"}
-
-    def demand(self, kills, ordered):
-        got = collections.defaultdict(list)
-        acked = {}
-        high = (0, 0)
-        for at, word, event, who, redelivered in self.lines:
-            if word == "ack":
-                acked.setdefault(event, at)
-                continue
-            assert event not in acked, f"{event} came again after its ack was on disk"
-            if got[event]:
-                last, holder = got[event][-1]
-                assert redelivered, f"{event} came twice, and does not say so"
-                assert any(last < when < at and name in (holder, "tracker")
-                           for when, name in kills), f"{event} came again, and nobody was killed"
-            elif ordered and not redelivered:
-                assert event > high, f"{event} came after {high}"
-            high = max(high, event) if not redelivered else high
-            got[event].append((at, who))
-        return sum(len(several) - 1 for several in got.values())
-
-
-def consumers_of(house):
-    return [Daemon(f"{name}{number}",
-                   [sys.executable, CONSUMER, house.run, name, f"{name}{number}",
-                    os.path.join(house.folder, f"{name}{number}.events"), mode], house.folder)
-            for name, (mode, count) in CONSUMERS.items() for number in range(count)]
-
-
 def arrivals(house, ledger, answers, chunk):
     """Register these, while their callbacks come; then once more when they have ended."""
     luck = random.Random(chunk[0])
@@ -156,7 +110,7 @@ def test_five_arrivals():
         ledger = Ledger()
         ids = house.submit(TASKS, fate="drop", solve=0.01)
         answers = {entry["id"]: entry["answer"] for entry in house.provider_ledger().values()}
-        consumers = consumers_of(house)
+        consumers = consumers_of(house, CONSUMERS)
         for consumer in consumers:
             consumer.start()
         try:
@@ -174,16 +128,17 @@ def run(house, ledger, ids, answers, consumers):
         nemesis.rage([pool.submit(replay, house),
                       *(pool.submit(arrivals, house, ledger, answers, chunk) for chunk in chunks),
                       pool.submit(replay, house)])
-    verdict = settle(house, ledger, 120).demand()
+    verdict = judge(house, ledger, 120)
     events = {(event["lane"], event["seq"]) for event in house.events()}
     assert len(events) == TASKS
     until(lambda: all(settled(house, name) for name in CONSUMERS), 60,
           lambda: house.get("/v1/consumers"))
-    heard = {name: Heard(house, name) for name in CONSUMERS}
+    heard = {name: Heard(house, name, count) for name, (_, count) in CONSUMERS.items()}
     assert all(one.got() == events for one in heard.values())
     again = {name: one.demand(nemesis.kills, CONSUMERS[name][0] == "ordered")
              for name, one in heard.items()}
-    print(f"seed {SEED}, {len(nemesis.kills)} kills, {verdict}, delivered again {again}")
+    tally("five arrivals", seed=SEED, kills=len(nemesis.kills), tasks=TASKS, delivered_again=again)
+    print(verdict)
     assert len(nemesis.kills) >= TASKS / 300
     assert set(verdict.sources) >= {"callback", "replay"}, verdict
     until(lambda: not house.dead_letters(reason="unknown_task"), 60,

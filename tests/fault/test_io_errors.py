@@ -6,7 +6,8 @@ from inject import Faults, needs_strace
 from support.bus import Channel
 from support.house import House
 from support.knocker import Knocker
-from support.ledger import Ledger, demand_conflict_letters, settle
+from support.ledger import Ledger, demand_conflict_letters
+from support.oracle import judge
 from support.until import passes, stays, until
 
 pytestmark = needs_strace
@@ -67,7 +68,7 @@ def test_tracker_for_ever(house):
         until_well(house, "tracker")
     assert set(knocker.statuses) <= {200, 503}
     knock_all(house, knocker)
-    settle(house, ledger).demand()
+    judge(house, ledger)
 
 
 def test_tracker_once(house):
@@ -79,7 +80,7 @@ def test_tracker_once(house):
         until_well(house, "tracker")
         house.until_serving()  # else all that comes goes to the spool
     knock_all(house, knocker)
-    settle(house, ledger).demand()
+    judge(house, ledger)
 
 
 @pytest.mark.parametrize("rule", ["fdatasync,fsync:error=EIO:when=1", "pwrite64:error=EIO:when=1"])
@@ -122,7 +123,7 @@ def test_spool_for_ever(house):
     house.until_serving()
     assert house.gateway.starts == 1
     knock_all(house, knocker)
-    settle(house, ledger).demand()
+    judge(house, ledger)
 
 
 def test_spool_once(house):
@@ -141,7 +142,7 @@ def test_spool_once(house):
     house.until_serving()
     assert house.gateway.starts == 1
     knock_all(house, knocker)
-    settle(house, ledger).demand()
+    judge(house, ledger)
 
 
 def test_dlq(house):
@@ -162,5 +163,5 @@ def test_dlq(house):
     for provider_id in knocker.waiting:
         for answer in (f"{provider_id} this", f"{provider_id} that"):
             assert knocker.knock(provider_id, answer).status == 200
-    settle(house, ledger).demand()
+    judge(house, ledger)
     assert demand_conflict_letters(house, ledger, 60) == len(knocker.ids)

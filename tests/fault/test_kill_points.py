@@ -7,10 +7,12 @@ import shutil
 
 import pytest
 from inject import launch_under, needs_strace
+from support.daemon import note_kill
 from support.house import House
 from support.knocker import Knocker
-from support.ledger import Ledger, demand_conflict_letters, settle
+from support.ledger import Ledger, demand_conflict_letters
 from support.load import Load
+from support.oracle import judge
 from support.orders import Orders
 from support.settings import shop_profile
 from support.until import passes, until
@@ -34,6 +36,7 @@ def gone(daemon, number):
     until(lambda: not daemon.alive(), DEATH_S,
           lambda: f"no call number {number}\n{daemon.tail()}")
     assert daemon.process.returncode == -9, daemon.tail()
+    note_kill(daemon)
 
 
 @pytest.mark.parametrize("call,points", [(SYNCS, (*range(1, 9), 12, 20)),
@@ -50,7 +53,7 @@ def test_tracker(call, points):
             house.tracker.start()
             house.until_serving()
             until(lambda: len(load.ledger.tasks) > 60, 30, "nothing is registered")
-        verdict = settle(house, load.ledger).demand()
+        verdict = judge(house, load.ledger)
         assert house.tracker.starts == len(points) + 2
         assert verdict.acknowledged > 20, verdict
         demand_conflict_letters(house, load.ledger)
@@ -115,7 +118,7 @@ def test_gateway(call, points):
         sure = knocker.statuses.count(200)
         for provider_id in knocker.ids:
             until(lambda: knocker.knock(provider_id).status == 200, 20, "it does not recover")
-        verdict = settle(house, ledger).demand()
+        verdict = judge(house, ledger)
         assert sure >= len(points) or call == "sendto", verdict
 
 
@@ -154,7 +157,7 @@ def test_dlq(call, points):
             knock_twice(house, knocker, provider_id)
         for provider_id in early.waiting:
             ledger.registered(provider_id, house.register(provider_id)["id"])
-        verdict = settle(house, ledger).demand()
+        verdict = judge(house, ledger)
         assert verdict.sources == {"callback": len(knocker.ids), "replay": 30}, verdict
         assert demand_conflict_letters(house, ledger) == len(knocker.ids)
         until(lambda: not house.dead_letters(reason="unknown_task", state="open"), 20,

@@ -7,7 +7,8 @@ import time
 import pytest
 from support.house import House
 from support.knocker import Knocker
-from support.ledger import Ledger, settle
+from support.ledger import Ledger
+from support.oracle import judge
 from support.until import passes, until
 
 CALM = {"callback": {"stale_after": "600s"}, "poll": {"schedule": {"give_up_after": "1200s"}}}
@@ -42,7 +43,7 @@ def test_descriptors_run_out_at_the_gateway(house):
     house.until_serving()
     for provider_id in knocker.ids:
         assert knocker.knock(provider_id).status == 200
-    settle(house, ledger).demand()
+    judge(house, ledger)
     assert house.gateway.starts == 1
 
 
@@ -105,7 +106,7 @@ def test_endpoint_is_not_stolen(house, service):
     knocker = Knocker(house, ledger, 5)
     while knocker.waiting:
         assert knocker.knock().status == 200
-    settle(house, ledger).demand()
+    judge(house, ledger)
     assert house.daemons[service].alive() and house.daemons[service].starts == 1
 
 

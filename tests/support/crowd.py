@@ -19,12 +19,13 @@ class Crowd(threading.Thread):
         self.poll = selectors.DefaultSelector()
         self.peers = set()
         self.closed = 0
-        self.most = 0
+        self.born = 0
+        self.most = 0  # at once
         self.ending = threading.Event()
 
     def __enter__(self):
         self.start()
-        until(lambda: self.most >= self.count * 9 // 10, 30, lambda: f"only {self.most} connections")
+        until(lambda: self.born >= self.count, 60, lambda: f"only {self.born} connections")
         return self
 
     def __exit__(self, *_):
@@ -32,12 +33,12 @@ class Crowd(threading.Thread):
         self.join(20)
 
     def run(self):
-        born, next_drip = 0, time.monotonic() + 1
+        next_drip = time.monotonic() + 1
         while not self.ending.is_set():
-            while len(self.peers) < self.count and (self.anew or born < self.count):
+            while len(self.peers) < self.count and (self.anew or self.born < self.count):
                 if not self.connect():
                     break
-                born += 1
+                self.born += 1
             self.most = max(self.most, len(self.peers))
             for key, _ in self.poll.select(0.02):
                 self.hear(key.fileobj)

@@ -152,8 +152,9 @@ class Daemon:
     def fds(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
-    def established(self):
-        """How many of them are TCP connections whose peer is there: kept to be used again."""
+    def connections(self, states=("01",)):
+        """How many of them are TCP connections in these states (01: established, 08: the peer has
+        closed it)."""
         links = set()
         for number in os.listdir(f"/proc/{self.pid}/fd"):
             try:
@@ -162,7 +163,7 @@ class Daemon:
                 pass  # closed meanwhile
         with open(f"/proc/{self.pid}/net/tcp", encoding="ascii") as table:
             rows = [line.split() for line in table][1:]
-        return sum(row[3] == "01" and f"socket:[{row[9]}]" in links for row in rows)
+        return sum(row[3] in states and f"socket:[{row[9]}]" in links for row in rows)
 
     def _status(self, key):
         with open(f"/proc/{self.pid}/status", encoding="ascii") as status:

@@ -16,6 +16,14 @@ def consumers_of(house, consumers):
             for name, (mode, count) in consumers.items() for number in range(count)]
 
 
+WAKES_NS = 2_000_000_000
+
+
+def slept(stops, who, at):
+    """Did it stand still just before?"""
+    return any(name == who and begin < at < end + WAKES_NS for begin, end, name in stops)
+
+
 class Heard:
     """What the logs of a consumer's instances say, in the order in which it happened."""
 
@@ -32,16 +40,20 @@ class Heard:
     def got(self):
         return {event for _, word, event, _, _ in self.lines if word == "got"}
 
-    def demand(self, strikes, ordered):
+    def demand(self, strikes, ordered, stops=()):
         """In order, if it is wanted; never again what is settled; what comes twice says so, and was in
-        somebody's hands at a strike (monotonic ns, name) at them or at the tracker. How many came
-        again."""
+        somebody's hands at a strike (monotonic ns, name) at them or at the tracker. Who stood still
+        (from ns, to ns, name) may read then what was sent to it before, and has gone to another since.
+        How many came again."""
         got = collections.defaultdict(list)
         acked = {}
         high = (0, 0)
         for at, word, event, who, redelivered in self.lines:
             if word == "ack":
                 acked.setdefault(event, at)
+                continue
+            if (got[event] or event in acked) and slept(stops, who, at):
+                got[event].append((at, who))
                 continue
             assert event not in acked, f"{event} came again after its ack was on disk"
             if got[event]:

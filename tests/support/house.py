@@ -78,7 +78,8 @@ class House:
         for daemon in self.processes():
             daemon.clean()
         living.remove(self)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not os.environ.get("ALDABA_TEST_KEEP"):
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     # ---- processes ----
 

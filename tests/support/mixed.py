@@ -8,7 +8,7 @@ lists, durable consumers that are processes, and a sink whose receiver is one.
         oracle = Oracle(house)
         with Mixed(oracle) as mixed:
             ...
-        mixed.demand(strikes)
+        mixed.demand(nemesis)
 """
 import collections
 import http.client
@@ -35,7 +35,8 @@ CLIENT_KEY = "0123456789abcdef0123456789abcdef"
 CONSUMERS = {"inorder": ("ordered", 1), "crowd": ("shared", 2)}
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook.py")
 SHORT = {"wait": "200ms"}
-SHOP = {"codes": {"ERROR_NO_SLOT_AVAILABLE": SHORT, "CAPCHA_NOT_READY": SHORT}}
+SHOP = {"poll": {"schedule": {"give_up_after": "12s"}},
+        "codes": {"ERROR_NO_SLOT_AVAILABLE": SHORT, "CAPCHA_NOT_READY": SHORT}}
 PARKED_S = 1
 TROUBLE = (OSError, http.client.HTTPException)
 
@@ -202,9 +203,9 @@ class Mixed:
 
     # ---- afterwards ----
 
-    def demand(self, strikes=(), deadline_s=90, **more):
+    def demand(self, nemesis, deadline_s=90, **more):
         """The Verdict of the oracle, and that nothing was bought twice, each consumer has settled each
-        event, and the sink has taken each event. strikes: [(monotonic ns, name)]"""
+        event, and the sink has taken each event."""
         for lodger in self.lodgers:
             if not lodger.alive():
                 lodger.start()
@@ -215,7 +216,7 @@ class Mixed:
             verdict = self.oracle.demand(deadline_s, **more)
             self.demand_answers()
             events = self.house.events()
-            self.demand_heard(events, strikes, deadline_s)
+            self.demand_heard(events, nemesis, deadline_s)
             self.demand_posted(events, deadline_s)
             return verdict
         finally:
@@ -241,7 +242,7 @@ class Mixed:
         for task_id, word in list(self.facade.said.items())[-50:]:
             assert self.facade.look(task_id) == word
 
-    def demand_heard(self, events, strikes, deadline_s):
+    def demand_heard(self, events, nemesis, deadline_s):
         mine = {(event["lane"], event["seq"]) for event in events}
 
         def view(name):
@@ -252,24 +253,22 @@ class Mixed:
                   lambda: f"{view(name)}")
             heard = Heard(self.house, name, count)
             assert heard.got() == mine, f"{name} missed {len(mine - heard.got())} events"
-            heard.demand(strikes, mode == "ordered")
+            heard.demand(nemesis.strikes, mode == "ordered", nemesis.stops)
 
     def demand_posted(self, events, deadline_s):
-        tasks = {event["task"] for event in events}
+        """Each event at least once, under its own id."""
+        want = {f"{event['lane']}:{event['seq']}": event["task"] for event in events}
 
         def posts():
             with open(self.log, encoding="utf-8") as file:
                 return [line.split() for line in file.read().split("\n")[:-1]]
 
         def missing():
-            absent = tasks - {task for _, _, task in posts()}
-            few = [event for event in events if event["task"] in absent][:3]
-            return (f"{len(absent)} of {len(tasks)} were not posted, such as {few}, "
-                    f"{self.house.get('/v1/consumers/hook')}, "
-                    f"{self.house.dead_letters(reason='consumer_rejected')}")
+            return want.keys() - {name for name, _, _ in posts()}
 
-        until(lambda: tasks <= {task for _, _, task in posts()}, deadline_s, missing)
-        names = {}
+        until(lambda: not missing(), deadline_s, lambda: (
+            f"{len(missing())} of {len(want)} were not posted: {sorted(missing())[:5]}, "
+            f"{self.house.get('/v1/consumers/hook')}"))
         for name, genuine, task in posts():
             assert genuine == "1", f"{name} is not signed"
-            assert names.setdefault(name, task) == task, f"{name} is of two tasks"
+            assert want[name] == task, f"{name} was posted as of another task"

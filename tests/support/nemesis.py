@@ -7,8 +7,6 @@ import time
 
 from support.until import passes
 
-OWN_ENDS = (0, -9)  # and what else a fault of its own may end a process with
-
 
 class Nemesis:
     """victims: Daemons. strikes: (monotonic ns, name), for whoever asks why something came twice."""
@@ -19,7 +17,8 @@ class Nemesis:
         self.kills = self.pauses = 0
         self.strikes = []
         self.strange = []  # (name, code) of those that ended by themselves
-        self.stopped = []  # (when it goes on, number, Daemon)
+        self.stopped = []  # (when it goes on, number, Daemon, since ns)
+        self.stops = []  # (from ns, to ns, name)
         self.numbers = itertools.count()
 
     def note(self, daemon):
@@ -35,7 +34,7 @@ class Nemesis:
         self.note(daemon)
         daemon.kill9()
         self.kills += 1
-        passes(self.luck.choice((0, 0, 0, 0.05, 0.3)))
+        passes(self.luck.choice((0, 0, 0, 0, 0.05, 0.2)))
         daemon.launch()
 
     def pause(self, daemon):
@@ -43,14 +42,15 @@ class Nemesis:
         daemon.pause()
         self.pauses += 1
         end = time.monotonic() + self.luck.choice((0.05, 0.3, 1, 2.5))
-        heapq.heappush(self.stopped, (end, next(self.numbers), daemon))
+        heapq.heappush(self.stopped, (end, next(self.numbers), daemon, time.monotonic_ns()))
 
     def go_on(self, all_of_them=False):
         """Those whose pause is over."""
         while self.stopped and (all_of_them or self.stopped[0][0] <= time.monotonic()):
-            daemon = heapq.heappop(self.stopped)[2]
+            _, _, daemon, since = heapq.heappop(self.stopped)
             daemon.resume()
             self.note(daemon)
+            self.stops.append((since, time.monotonic_ns(), daemon.name))
 
     def revive(self):
         """What a supervisor does."""

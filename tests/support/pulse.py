@@ -2,11 +2,10 @@
 something is. A slow one does not delay the next (its sender is one of several threads), so that a stall
 counts as often as it was felt."""
 import http.client
-import itertools
 import threading
 import time
 
-from support.background import Background
+from support.background import Background, task_for_certain
 
 THREADS = 12
 
@@ -15,15 +14,14 @@ class Pulse(Background):
     """Use as a context manager around what is to be measured. took_s: of each that was answered 200; in
     the ledger like all others."""
 
-    def __init__(self, house, ledger, rate=40, count=4000):
+    def __init__(self, house, ledger, rate=60):
         super().__init__(THREADS, 0, last_s=40)
         self.house = house
         self.ledger = ledger
         self.lock = threading.Lock()
-        self.ids = iter(house.submit(count, fate="drop", solve=600))
+        self.ids = []
         self.period_s = 1 / rate
         self.next_s = time.monotonic()
-        self.names = itertools.count()
         self.took_s = []
         self.bad = []
 
@@ -31,13 +29,16 @@ class Pulse(Background):
         """(when, whom)"""
         with self.lock:
             self.next_s = max(self.next_s + self.period_s, time.monotonic() - 1)
-            return self.next_s, next(self.ids)
+            if not self.ids:
+                self.ids = self.house.submit(100, fate="drop", solve=600)
+            return self.next_s, self.ids.pop()
 
     def step(self):
         when, provider_id = self.turn()
         if self.ending.wait(max(0.0, when - time.monotonic())):
             return False
-        task = self.house.register(provider_id)
+        task = task_for_certain(self.house, f"key-{provider_id}", provider="sandbox",
+                                provider_id=provider_id)
         begun = time.monotonic()
         try:
             answer = self.house.public.get("/callback/sandbox", id=provider_id, code=f"p{provider_id}")
