@@ -89,7 +89,9 @@ class Relay:
         elif is_ip and self.percent("loss"):
             self.done["lost"] += 1
         else:
-            for _ in range(2 if is_ip and self.percent("dup") else 1):
+            self.plan(goal, frame)
+            if is_ip and self.percent("dup"):
+                self.done["doubled"] += 1
                 self.plan(goal, frame)
 
     def plan(self, goal, frame):

@@ -17,7 +17,7 @@ SANDBOX = ("--fates", "ok=65,drop=15,double=10,conflict=5,early=5", "--solve", "
            "--callback-retries", "3", "--callback-timeout", "4")
 SETTINGS = {"dlq": {"first_after": "500ms", "max_after": "2s", "tick": "100ms", "max_attempts": 1000}}
 PARKED = {"parked_for": "1s"}
-PHASE_S = scale(1.5, 15)
+PHASE_S = scale(1, 15)
 
 WHY = reason()
 
