@@ -142,14 +142,33 @@ enum ald_rc ald_json_text(struct ald_json value, struct ald_buf *out)
     return ALD_INVALID;
 }
 
+/* Of a string's inside, escapes taken for what they mean. */
+static bool text_inside_is(struct ald_span inside, struct ald_span text)
+{
+    const uint8_t *at = inside.data;
+    const uint8_t *end = at + inside.len;
+    while (at < end) {
+        uint8_t bytes[4];
+        uint32_t value = ald_json_char(&at, end);
+        size_t len = text_surrogate(value) ? 0 : text_utf8(value, bytes);
+        if (len == 0 || value == 0 || text.len < len || memcmp(text.data, bytes, len) != 0)
+            return false;
+        text = ald_span_skip(text, len);
+    }
+    return text.len == 0;
+}
+
 bool ald_json_is(struct ald_json value, const char *text)
 {
-    struct ald_span raw = value.raw;
-    if (value.kind == ALD_JSON_STRING)
-        raw = text_inside(raw);
-    else if (value.kind != ALD_JSON_NUMBER)
+    struct ald_span inside = value.raw;
+    struct ald_span wanted = ald_span_str(text);
+    if (value.kind == ALD_JSON_NUMBER)
+        return ald_span_eq(inside, wanted);
+    if (value.kind != ALD_JSON_STRING)
         return false;
-    return ald_span_eq_str(raw, text);
+    inside = text_inside(inside);
+    return ald_span_find(inside, '\\') == inside.len ? ald_span_eq(inside, wanted)
+                                                     : text_inside_is(inside, wanted);
 }
 
 static void canonical_string(struct ald_span string, struct ald_buf *out)

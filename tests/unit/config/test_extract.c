@@ -145,6 +145,37 @@ static const char *const refused[] = {
     "]",
 };
 
+/* A text is what it says, however its writer escaped it. */
+static void test_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        const char *text;
+        bool want;
+    } cases[] = {
+        {"\"OKP\"", "OKP", true},
+        {"\"OK\\u0050\"", "OKP", true},
+        {"\"a\\/b\"", "a/b", true},
+        {"\"\\u00e9\\ud83d\\ude00\"", "\xc3\xa9\xf0\x9f\x98\x80", true},
+        {"\"\\u0050\"", "\\u0050", false},
+        {"\"a\\u0000\"", "a", false},
+        {"\"a\\ud83d\"", "a\xed\xa0\xbd", false},
+        {"\"a\\tb\"", "a\t", false},
+        {"\"a\\t\"", "a\tb", false},
+        {"\"\"", "", true},
+        {"7", "7", true},
+        {"7.0", "7", false},
+        {"true", "true", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ald_json value;
+        assert_int_equal(ald_json_scan(ald_span_str(cases[i].json), &value, NULL), ALD_OK);
+        if (ald_json_is(value, cases[i].text) != cases[i].want)
+            fail_msg("%s", cases[i].json);
+    }
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -326,10 +357,11 @@ static void test_oracle_strings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example), cmocka_unit_test(test_find),
-        cmocka_unit_test(test_text),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_depth),   cmocka_unit_test(test_canonical),
-        cmocka_unit_test(test_oracle),  cmocka_unit_test(test_oracle_strings),
+        cmocka_unit_test(test_example),        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_is),
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_canonical),      cmocka_unit_test(test_oracle),
+        cmocka_unit_test(test_oracle_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
