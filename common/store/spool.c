@@ -126,7 +126,7 @@ static enum ald_rc spool_load_stats(ald_spool_t *self)
 {
     ald_stmt_t *stmt = NULL;
     enum ald_rc rc = spool_prepare(self,
-                                   "SELECT count(*), coalesce(sum(size), 0),"
+                                   "SELECT count(*), coalesce(sum(" SPOOL_SIZE "), 0),"
                                    " (SELECT count(*) FROM damaged), coalesce(max(num), 0)"
                                    " FROM spool",
                                    &stmt);

@@ -26,7 +26,7 @@ static void check_row(struct spool_check *self, ald_stmt_t *stmt)
     bool whole = spool_row_whole(stmt, &item);
     self->after = ald_stmt_i64(stmt, 0);
     self->items++;
-    self->bytes += ald_stmt_i64(stmt, 4);
+    self->bytes += (int64_t)item.bytes.len;
     if (whole)
         return;
     if (self->spoilt++ < CHECK_SHOWN_MAX)

@@ -203,7 +203,8 @@ static enum ald_rc spool_walk_rows(ald_spool_t *self, struct spool_walk *walk)
 static enum ald_rc spool_delete(ald_spool_t *self, uint64_t num, struct ald_spool_stats *gone)
 {
     ald_stmt_t *stmt = NULL;
-    enum ald_rc rc = spool_prepare(self, "DELETE FROM spool WHERE num = ? RETURNING size", &stmt);
+    enum ald_rc rc =
+        spool_prepare(self, "DELETE FROM spool WHERE num = ? RETURNING " SPOOL_SIZE, &stmt);
     if (rc != ALD_OK)
         return rc;
     ald_stmt_bind_i64(stmt, 1, (int64_t)num);
@@ -331,9 +332,10 @@ enum ald_rc ald_spool_remove(ald_spool_t *self, const uint64_t *nums, size_t cou
 enum ald_rc ald_spool_shares(ald_spool_t *self, ald_spool_share_fn *fn, void *context)
 {
     ald_stmt_t *stmt = NULL;
-    enum ald_rc rc = spool_prepare(
-        self, "SELECT provider, proof, count(*), sum(size) FROM spool GROUP BY provider, proof",
-        &stmt);
+    enum ald_rc rc = spool_prepare(self,
+                                   "SELECT provider, proof, count(*), sum(" SPOOL_SIZE
+                                   ") FROM spool GROUP BY provider, proof",
+                                   &stmt);
     while (rc == ALD_OK) {
         rc = ald_stmt_step(stmt);
         if (rc == ALD_OK && !fn(context, ald_stmt_text(stmt, 0), ald_stmt_text(stmt, 1),

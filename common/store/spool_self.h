@@ -9,6 +9,10 @@
 #include "common/store/spool.h"
 #include "common/store/store.h"
 
+/* The size of a row, for sums: a damaged one counts nothing, and no sum leaves its type. */
+#define SPOOL_SIZE                                                                                 \
+    "CASE WHEN typeof(size) = 'integer' AND size BETWEEN 0 AND 1099511627776 THEN size ELSE 0 END"
+
 struct ald_spool {
     ald_store_t *store; /* NULL: closed by a reopen that failed */
     char dir[ALD_STORE_PATH_MAX];

@@ -32,6 +32,14 @@
 
 enum { ALD_STORE_PATH_MAX = 512, ALD_STORE_STATEMENTS = 256 };
 
+/* A condition: the column is a text of letters and digits, at most 26 of them, as ids are. Whoever
+ * reads rows in pages after the last id says it: after any other value that a damaged file holds a
+ * page may begin where it began before. */
+#define ALD_STORE_IS_ID(column)                                                                    \
+    "typeof(" column ") = 'text' AND " column " <> '' AND length(" column                          \
+    ") < 27 AND length(CAST(" column " AS BLOB)) = length(" column ") AND " column                 \
+    " NOT GLOB '*[^0-9A-Za-z]*'"
+
 typedef struct ald_store ald_store_t;
 typedef struct ald_stmt ald_stmt_t;
 typedef struct ald_backup ald_backup_t;

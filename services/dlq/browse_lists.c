@@ -14,10 +14,11 @@ static const char sql_list_task[] =
     BROWSE_ROW "WHERE task > 0 AND task = ?3 AND letter < ?1 ORDER BY letter DESC LIMIT ?2";
 /* Upwards, to ?4. */
 static const char sql_walk_live[] =
-    BROWSE_ROW "WHERE live = 1 AND letter > ?1 AND letter <= ?4 ORDER BY letter LIMIT ?2";
+    BROWSE_ROW "WHERE live = 1 AND letter > ?1 AND letter <= ?4 AND " ALD_STORE_IS_ID(
+        "letter") " ORDER BY letter LIMIT ?2";
 static const char sql_walk_task[] =
-    BROWSE_ROW "WHERE task > 0 AND task = ?3 AND letter > ?1 AND letter <= ?4 ORDER BY letter"
-               " LIMIT ?2";
+    BROWSE_ROW "WHERE task > 0 AND task = ?3 AND letter > ?1 AND letter <= ?4"
+               " AND " ALD_STORE_IS_ID("letter") " ORDER BY letter LIMIT ?2";
 static const char sql_message[] = "SELECT bytes FROM originals WHERE letter = ?1 AND revision = ?2";
 
 /* What one step may look at: searching messages reads them. */

@@ -111,8 +111,9 @@ static enum ald_rc recount_rows(struct recount *self, ald_store_t *store, int64_
     if (rc == ALD_OK)
         rc = recount_table(
             self, store,
-            "SELECT letter, state FROM letters WHERE letter > ?1 ORDER BY letter LIMIT ?2", NULL,
-            recount_letter, left);
+            "SELECT letter, state FROM letters WHERE letter > ?1 AND " ALD_STORE_IS_ID(
+                "letter") " ORDER BY letter LIMIT ?2",
+            NULL, recount_letter, left);
     return rc;
 }
 

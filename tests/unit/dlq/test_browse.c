@@ -1,6 +1,7 @@
 /* The letters found again: what is due, lists by pages, attempts, what is over quota or damaged. */
 #include "tests/unit/dlq/fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/ident.h"
@@ -8,6 +9,7 @@
 #include "services/dlq/browse.h"
 #include "services/dlq/meters.h"
 #include "services/dlq/upkeep.h"
+#include "services/dlq/verify.h"
 
 static void test_example(void **state)
 {
@@ -274,13 +276,50 @@ static void test_damage(void **state)
     assert_true(shelf_ready(self->shelf));
 }
 
+/* Ids that a disk made up: nothing that goes on after the last one may begin again before it. */
+static void test_damaged_ids(void **state)
+{
+    static const char *const made_up[] = {"x'ffee'", "CAST(x'30310078' AS TEXT)",
+                                          "'01ARZ3NDEKTSV4RRFFQ69G5FAVxx'",
+                                          "CAST(x'30c3' AS TEXT)"};
+    struct fixture *self = *state;
+    struct shelf_row rows[3];
+    const struct msg_letters filter = {.reason = ""};
+    struct offer offer = unknown;
+    (void)fixture_take(self, &unknown);
+    offer.id = ID_2;
+    offer.num++;
+    (void)fixture_take(self, &offer);
+    for (size_t i = 0; i < ALD_COUNT(made_up); i++) {
+        char sql[128];
+        struct ald_err err = {0};
+        struct browse_walk walk = {.filter = &filter, .bound = ID_3};
+        size_t met = 0;
+        (void)snprintf(sql, sizeof sql, "UPDATE letters SET letter = %s WHERE letter <> '" ID_2 "'",
+                       made_up[i]);
+        assert_int_equal(ald_store_exec(shelf_store(self->shelf), sql), ALD_OK);
+        for (unsigned step = 0; !walk.end; step++) {
+            assert_true(step < 10);
+            assert_int_equal(browse_walk(self->shelf, &walk, rows, ALD_COUNT(rows)), ALD_OK);
+            met += walk.count;
+        }
+        assert_int_equal(met, 1);
+        FILE *nowhere = fopen("/dev/null", "w");
+        struct ald_report report = {.to = nowhere};
+        assert_int_equal(verify_look(self->dir, &report, &err), ALD_OK);
+        assert_int_equal(report.problems, 1);
+        (void)fclose(nowhere);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SHELF_TEST(test_example), SHELF_TEST(test_lists),
-        SHELF_TEST(test_finds),   SHELF_TEST(test_a_page_is_bounded),
-        SHELF_TEST(test_walk),    SHELF_TEST(test_attempts),
-        SHELF_TEST(test_quota),   SHELF_TEST(test_damage),
+        SHELF_TEST(test_example),     SHELF_TEST(test_lists),
+        SHELF_TEST(test_finds),       SHELF_TEST(test_a_page_is_bounded),
+        SHELF_TEST(test_walk),        SHELF_TEST(test_attempts),
+        SHELF_TEST(test_quota),       SHELF_TEST(test_damage),
+        SHELF_TEST(test_damaged_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

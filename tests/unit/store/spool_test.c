@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/store/spool.h"
+#include "common/store/report.h"
+#include "common/store/spool_self.h"
 #include "tests/unit/store/fault_vfs.h"
 #include "tests/unit/store/folder.h"
 
@@ -300,6 +301,34 @@ static long find_text(const char *path, const char *text)
     return (long)(at - data);
 }
 
+/* Sizes that were never written: their sum is beyond what a number holds. */
+static void test_damaged_sizes(void **state)
+{
+    struct folder *folder = *state;
+    struct ald_spool_stats stats;
+    struct ald_err err = {0};
+    struct listing listing = {.stop_after = 100};
+    ald_spool_t *spool = spool_open(folder);
+    for (uint64_t num = 1; num <= 3; num++)
+        assert_int_equal(put(spool, num), ALD_OK);
+    assert_int_equal(ald_store_exec(spool->store, "UPDATE spool SET size = 9223372036854775807"
+                                                  " WHERE num <> 2"),
+                     ALD_OK);
+    ald_spool_destroy(&spool);
+    FILE *nowhere = fopen("/dev/null", "w");
+    struct ald_report report = {.to = nowhere};
+    assert_int_equal(ald_spool_check(folder_file(folder, "spool"), &report, &err), ALD_OK);
+    assert_int_equal(report.problems, 2);
+    (void)fclose(nowhere);
+    spool = spool_open(folder);
+    assert_int_equal(ald_spool_peek(spool, 0, 100, 1 << 20, list_item, &listing), ALD_OK);
+    ald_spool_stats(spool, &stats);
+    assert_int_equal(stats.items, 1);
+    assert_int_equal(stats.damaged, 2);
+    assert_int_equal(stats.bytes, 6);
+    ald_spool_destroy(&spool);
+}
+
 static void test_damaged_row_is_moved_aside(void **state)
 {
     const char *path = folder_file(*state, "spool/spool.db");
@@ -413,6 +442,7 @@ int main(void)
         T(test_killed_spool_keeps_items_and_numbers),
         T(test_second_owner_is_refused),
         T(test_find_looks_only),
+        T(test_damaged_sizes),
         T(test_damaged_row_is_moved_aside),
         T(test_shares_are_counted),
         T(test_failed_spool_comes_back_by_reopening),

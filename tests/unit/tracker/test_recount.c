@@ -206,6 +206,8 @@ static void test_each_break_is_named(void **state)
         {"UPDATE letters SET state = 1 WHERE letter = 'L1'", "letters.open"},
         {"UPDATE letters SET state = 0 WHERE letter = 'L2'", "letters.resolved"},
         {"DELETE FROM letters WHERE letter = 'L3'", "letters.dropped"},
+        {"UPDATE letters SET letter = x'ffee' WHERE letter = 'L3'", "letters.dropped"},
+        {"UPDATE letters SET letter = CAST(x'4c3300ff' AS TEXT) WHERE letter = 'L3'", "letters."},
     };
     (void)state;
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
