@@ -1,7 +1,7 @@
 # ald_strict: every flag that aldaba's own code is built with, on a target and never on a directory.
 # ald_library(NAME SOURCES...) and ald_program(NAME SOURCES...) are the only ways to make a target.
 add_library(ald_strict INTERFACE)
-target_compile_definitions(ald_strict INTERFACE _GNU_SOURCE ALDABA_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(ald_strict INTERFACE _GNU_SOURCE)
 target_include_directories(ald_strict INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(ald_strict INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wcast-align -Wundef
@@ -35,6 +35,32 @@ if(ALDABA_COVERAGE)
     target_compile_options(ald_strict INTERFACE --coverage)
     target_link_options(ald_strict INTERFACE --coverage)
 endif()
+
+# What a program calls itself also says that it was built for tests alone.
+set(ald_version ${PROJECT_VERSION})
+
+# Places that tests make fail, by name (common/base/failpoint.h).
+option(ALDABA_FAILPOINTS "build what ALDABA_FAILPOINT speaks to" OFF)
+if(ALDABA_FAILPOINTS)
+    target_compile_definitions(ald_strict INTERFACE ALDABA_FAILPOINTS)
+    string(APPEND ald_version "+failpoints")
+endif()
+
+# A build that is broken on purpose: ald_bug(NAME FILE) beside a target's sources says where a bug of
+# common/base/bug.h is, and ALDABA_BUG which one is made. Only tests/fault/mutants.py sets it.
+set(ALDABA_BUG "" CACHE STRING "sync_normal, ack_before_commit, no_dedup or no_dirsync")
+if(NOT ALDABA_BUG MATCHES "^(|none|sync_normal|ack_before_commit|no_dedup|no_dirsync)$")
+    message(FATAL_ERROR "ALDABA_BUG: there is no ${ALDABA_BUG}")
+endif()
+if(ALDABA_BUG)
+    string(APPEND ald_version "+broken")
+endif()
+target_compile_definitions(ald_strict INTERFACE ALDABA_VERSION="${ald_version}")
+function(ald_bug name file)
+    if(ALDABA_BUG STREQUAL name)
+        set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS ALD_BUG_${name}=1)
+    endif()
+endfunction()
 
 function(ald_library name)
     add_library(${name} STATIC ${ARGN})

@@ -38,7 +38,7 @@ static void control_answer(ald_control_t *self, zframe_t **who_p, const struct m
     if (sent == ALD_OK && text.len > 0)
         sent = ald_frame_add(msg, &MSG_BLOB, &blob);
     if (sent == ALD_OK)
-        sent = ald_sock_send(self->sock, &msg);
+        sent = ALD_SOCK_SEND("control.answer", self->sock, &msg);
     zmsg_destroy(&msg); /* who asked is gone: nobody misses the answer */
     ald_buf_free(&text);
 }

@@ -68,7 +68,7 @@ static void courier_hello(ald_courier_t *self, int64_t now_ms)
     memcpy(hello.role, self->role, sizeof hello.role);
     zmsg_t *msg = zmsg_new();
     if (ald_frame_add(msg, &MSG_HELLO, &hello) != ALD_OK ||
-        ald_sock_send(self->sock, &msg) != ALD_OK)
+        ALD_SOCK_SEND("courier.hello", self->sock, &msg) != ALD_OK)
         zmsg_destroy(&msg);
     self->hello_ms = now_ms;
 }
@@ -163,7 +163,8 @@ static void courier_message(ald_courier_t *self, zmsg_t *msg, int64_t now_ms)
     struct msg_welcome welcome;
     if (ald_wire_is(&MSG_ACKS, bytes) && ald_wire_decode(&MSG_ACKS, &acks, bytes) == ALD_OK) {
         courier_heard(self, now_ms);
-        courier_acks(self, msg, &acks, now_ms);
+        if (ALD_FAILPOINT("courier.ack", true, false)) /* else it is lost */
+            courier_acks(self, msg, &acks, now_ms);
         /* Another run took the next batch before it was met: it is not silent, so nothing else
          * would tell that what the run before had is lost. */
         if (strcmp(acks.instance, self->receiver) != 0 &&
@@ -324,7 +325,7 @@ static enum ald_rc courier_send(ald_courier_t *self, uint64_t batch)
             courier_pack(self, msg, ald_span_of(p->bytes, p->len));
     courier_frame_end(self, msg);
     if (rc == ALD_OK)
-        rc = ald_sock_send(self->sock, &msg);
+        rc = ALD_SOCK_SEND("courier.send", self->sock, &msg);
     zmsg_destroy(&msg);
     return rc;
 }

@@ -349,6 +349,23 @@ enum ald_rc ald_sock_send(ald_sock_t *self, zmsg_t **msg_p)
     return rc;
 }
 
+#ifdef ALDABA_FAILPOINTS
+enum ald_rc ald_sock_fail(zmsg_t **msg_p)
+{
+    if (!ald_failpoint_drop())
+        return ALD_AGAIN;
+    zmsg_destroy(msg_p);
+    return ALD_OK;
+}
+
+void ald_sock_fail_then(zmsg_t **msg_p, ald_sent_fn *then, void *arg)
+{
+    bool sent = ald_sock_fail(msg_p) == ALD_OK;
+    zmsg_destroy(msg_p);
+    then(arg, sent);
+}
+#endif
+
 enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema, const void *msg)
 {
     struct ald_buf buf;

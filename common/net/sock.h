@@ -13,6 +13,7 @@
 
 #include <czmq.h>
 
+#include "common/base/failpoint.h"
 #include "common/base/guard.h"
 #include "common/base/rc.h"
 #include "common/base/span.h"
@@ -83,6 +84,17 @@ ALD_NODISCARD enum ald_rc ald_sock_send(ald_sock_t *self, zmsg_t **msg_p);
  * A message that the gate has forgotten counts as sent: all memory is thrown away with it. */
 typedef void ald_sent_fn(void *arg, bool sent);
 void ald_sock_send_then(ald_sock_t *self, zmsg_t **msg_p, ald_sent_fn *then, void *arg);
+
+/* The same at a failpoint: the message is not taken, or it is taken and lost. */
+#define ALD_SOCK_SEND(name, sock, msg_p)                                                           \
+    ALD_FAILPOINT(name, ald_sock_send(sock, msg_p), ald_sock_fail(msg_p))
+#define ALD_SOCK_SEND_THEN(name, sock, msg_p, then, arg)                                           \
+    ALD_FAILPOINT(name, ald_sock_send_then(sock, msg_p, then, arg),                                \
+                  ald_sock_fail_then(msg_p, then, arg))
+#ifdef ALDABA_FAILPOINTS
+enum ald_rc ald_sock_fail(zmsg_t **msg_p);
+void ald_sock_fail_then(zmsg_t **msg_p, ald_sent_fn *then, void *arg);
+#endif
 
 /* Append msg, encoded, as one frame. ALD_TOOBIG: it breaks a limit of its schema. */
 ALD_NODISCARD enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema,

@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/base/bug.h"
 #include "common/base/regular.h"
 
 enum { PRIVATE_FOLDER = 0700 };
@@ -52,8 +53,8 @@ enum ald_rc ald_store_reserve(const char *path, uint64_t bytes)
     int fd = ald_regular_open(path, O_WRONLY | O_CREAT | O_TRUNC);
     if (fd < 0)
         return disk_errno_rc(errno);
-    int code = posix_fallocate(fd, 0, (off_t)bytes);
-    if (code == 0 && fsync(fd) != 0)
+    int code = ALD_FAILPOINT("reserve.take", posix_fallocate(fd, 0, (off_t)bytes), errno);
+    if (code == 0 && ALD_FAILPOINT("reserve.sync", fsync(fd), -1) != 0)
         code = errno;
     close(fd);
     if (code == 0)
@@ -72,7 +73,7 @@ static enum ald_rc folder_sync(const char *path)
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return ALD_IO;
-    int failed = fsync(fd);
+    int failed = ALD_BUG(no_dirsync) ? 0 : ALD_FAILPOINT("folder.sync", fsync(fd), -1);
     close(fd);
     return failed == 0 ? ALD_OK : ALD_IO;
 }
@@ -93,7 +94,7 @@ enum ald_rc ald_disk_sync_folder_of(const char *path)
 
 static enum ald_rc folder_make(const char *path, struct ald_err *err)
 {
-    if (mkdir(path, PRIVATE_FOLDER) == 0) {
+    if (ALD_FAILPOINT("folder.make", mkdir(path, PRIVATE_FOLDER), -1) == 0) {
         if (ald_disk_sync_folder_of(path) == ALD_OK)
             return ALD_OK;
         return ald_err_set(err, ALD_IO, "The folder above %s can't be synced.", path);
@@ -132,7 +133,8 @@ enum ald_rc ald_disk_settle(const char *path)
     if (fd < 0)
         return errno == ENOENT ? ALD_OK : ALD_IO;
     /* Drop only after the sync: dirty pages would stay, and with them what the disk has not. */
-    bool settled = fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
+    bool settled = ALD_FAILPOINT("settle.sync", fsync(fd), -1) == 0 &&
+                   posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
     int code = errno;
     close(fd);
     errno = code;

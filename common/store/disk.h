@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/failpoint.h"
 #include "common/base/guard.h"
 #include "common/base/rc.h"
 

@@ -126,7 +126,7 @@ static enum ald_rc mark_load(ald_mark_t *self)
 static enum ald_rc mark_claim(const ald_mark_t *self)
 {
     int code = posix_fallocate(self->fd, 0, MARK_SLOTS * MARK_SLOT_AT);
-    if (code == 0 && fsync(self->fd) != 0)
+    if (code == 0 && ALD_FAILPOINT("mark.claim", fsync(self->fd), -1) != 0)
         code = errno;
     if (code == 0)
         return ALD_OK;
@@ -188,7 +188,9 @@ enum ald_rc ald_mark_write(ald_mark_t *self, const struct ald_mark_values *value
     if (self->failed)
         return ALD_IO;
     mark_encode(self->round + 1, values, slot);
-    ssize_t put = pwrite(self->fd, slot, sizeof slot, (off_t)self->slot * MARK_SLOT_AT);
+    const off_t at = (off_t)self->slot * MARK_SLOT_AT;
+    ssize_t put = ALD_FAILPOINT_WRITE("mark.write", pwrite(self->fd, slot, sizeof slot, at),
+                                      pwrite(self->fd, slot, sizeof slot / 2, at));
     if (put < 0 && (errno == ENOSPC || errno == EDQUOT))
         return ALD_FULL;
     if (put != (ssize_t)sizeof slot) {
@@ -208,7 +210,7 @@ enum ald_rc ald_mark_sync(ald_mark_t *self)
         return ALD_IO;
     if (!self->dirty)
         return ALD_OK;
-    if (fdatasync(self->fd) != 0) {
+    if (ALD_FAILPOINT("mark.sync", fdatasync(self->fd), -1) != 0) {
         self->failed = true;
         return ALD_IO;
     }

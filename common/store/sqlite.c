@@ -172,7 +172,8 @@ enum ald_rc ald_store_commit(ald_store_t *self)
         store_syncer_begin(self->syncer);
     enum ald_rc rc = store_settled_so_far(self);
     if (rc == ALD_OK)
-        rc = store_command(self, "COMMIT");
+        rc = ALD_FAILPOINT("store.commit", store_command(self, "COMMIT"),
+                           store_rc(self, STORE_FAILED));
     if (self->syncer != NULL)
         store_syncer_end(self->syncer, rc == ALD_OK);
     if (rc == ALD_AGAIN)

@@ -10,7 +10,11 @@
 
 #include <sqlite3.h>
 
+#include "common/base/failpoint.h"
 #include "common/store/store.h"
+
+/* The engine's code for what a failpoint did. */
+#define STORE_FAILED (ald_failpoint_rc() == ALD_FULL ? SQLITE_FULL : SQLITE_IOERR)
 
 enum { STORE_BUCKETS = 2 * ALD_STORE_STATEMENTS, STORE_PARAMETERS = 64 };
 

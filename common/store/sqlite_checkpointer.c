@@ -25,8 +25,10 @@ static void *checkpointer_run(void *arg)
         (void)pthread_mutex_unlock(&self->lock);
         int log = 0;
         int moved = 0;
-        int code =
-            sqlite3_wal_checkpoint_v2(self->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &log, &moved);
+        int code = ALD_FAILPOINT(
+            "store.checkpoint_beside",
+            sqlite3_wal_checkpoint_v2(self->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &log, &moved),
+            STORE_FAILED);
         (void)pthread_mutex_lock(&self->lock);
         self->round = (struct store_round){.code = code, .moved = moved > 0 ? moved : 0};
         self->asked = false;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bug.h"
 #include "common/store/sqlite.h"
 
 /* The engine writes a page of its log in two calls, and a commit is a dozen pages. Here a stretch
@@ -43,13 +44,25 @@ static struct log_file *log_of(sqlite3_file *file)
     return (struct log_file *)(void *)file;
 }
 
+#ifdef ALDABA_FAILPOINTS
+static int log_fail(struct log_file *self, int len)
+{
+    if (ald_failpoint_short())
+        (void)self->real->pMethods->xWrite(self->real, self->room, len / 2, self->at);
+    return STORE_FAILED;
+}
+#endif
+
 /* What can't be written is forgotten: its transaction fails, and nothing of it may come later. */
 static int log_flush(struct log_file *self)
 {
     int len = self->len;
     self->len = 0;
-    return len > 0 ? self->real->pMethods->xWrite(self->real, self->room, len, self->at)
-                   : SQLITE_OK;
+    if (len == 0)
+        return SQLITE_OK;
+    return ALD_FAILPOINT("log.write",
+                         self->real->pMethods->xWrite(self->real, self->room, len, self->at),
+                         log_fail(self, len));
 }
 
 static int log_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at)
@@ -89,8 +102,9 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 len)
 static int log_sync_now(struct log_file *self, int flags)
 {
     (void)pthread_mutex_lock(&self->lock);
-    if (self->failed == SQLITE_OK)
-        self->failed = self->real->pMethods->xSync(self->real, flags);
+    if (self->failed == SQLITE_OK && !ALD_BUG(sync_normal))
+        self->failed =
+            ALD_FAILPOINT("log.sync", self->real->pMethods->xSync(self->real, flags), STORE_FAILED);
     int code = self->failed;
     (void)pthread_mutex_unlock(&self->lock);
     return code;

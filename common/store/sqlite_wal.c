@@ -32,7 +32,10 @@ uint64_t ald_store_wal_bytes(const ald_store_t *self)
 
 static enum ald_rc wal_checkpoint(ald_store_t *self, int mode)
 {
-    enum ald_rc rc = store_rc(self, sqlite3_wal_checkpoint_v2(self->db, NULL, mode, NULL, NULL));
+    enum ald_rc rc =
+        store_rc(self, ALD_FAILPOINT("store.checkpoint",
+                                     sqlite3_wal_checkpoint_v2(self->db, NULL, mode, NULL, NULL),
+                                     STORE_FAILED));
     if (rc == ALD_OK && mode == SQLITE_CHECKPOINT_TRUNCATE)
         self->wal_pages = 0;
     return rc;
@@ -92,6 +95,7 @@ static void wal_beside(ald_store_t *self)
  * other does: it is the first that is seen of a disk that goes. */
 void store_after_commit(ald_store_t *self)
 {
+    ALD_FAILPOINT_STEP("store.committed");
     if (self->wal_pages < self->autocheckpoint) {
         self->checkpoint_at = self->autocheckpoint;
         self->copied_some = false;
@@ -228,7 +232,8 @@ static enum ald_rc backup_keep(ald_backup_t *self)
     if (sqlite3_close(self->db) != SQLITE_OK || code != SQLITE_OK)
         return ALD_IO;
     self->db = NULL;
-    if (ald_disk_settle(self->partial) != ALD_OK || rename(self->partial, self->path) != 0)
+    if (ald_disk_settle(self->partial) != ALD_OK ||
+        ALD_FAILPOINT("copy.rename", rename(self->partial, self->path), -1) != 0)
         return errno == ENOSPC || errno == EDQUOT ? ALD_FULL : ALD_IO;
     return ald_disk_sync_folder_of(self->path);
 }

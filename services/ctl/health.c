@@ -90,7 +90,7 @@ static zmsg_t *health_exchange(ald_sock_t *sock, int64_t until_ms)
     zmsg_t *answer = NULL;
     ald_frame_put(msg, &MSG_CONTROL, &ask);
     while (!answer && ald_clock_now().mono_ms < until_ms) {
-        if (msg && ald_sock_send(sock, &msg) != ALD_OK) {
+        if (msg && ALD_SOCK_SEND("health.ask", sock, &msg) != ALD_OK) {
             ctl_pause(HEALTH_REST_MS); /* it is still connecting */
             continue;
         }

@@ -10,6 +10,7 @@
 
 #include "common/base/codec.h"
 #include "common/base/digest.h"
+#include "common/base/failpoint.h"
 #include "common/base/text.h"
 #include "proto/token.h"
 #include "services/ctl/commands.h"
@@ -24,7 +25,10 @@ static int keys_write(const char *path, struct ald_span bytes)
         ctl_say("%s is there already and was left alone; name another file.", CTL_SAFE(path));
         return CTL_FAILED;
     }
-    bool ok = fd >= 0 && write(fd, bytes.data, bytes.len) == (ssize_t)bytes.len && fsync(fd) == 0;
+    bool ok = fd >= 0 &&
+              ALD_FAILPOINT_WRITE("key.write", write(fd, bytes.data, bytes.len),
+                                  write(fd, bytes.data, bytes.len / 2)) == (ssize_t)bytes.len &&
+              ALD_FAILPOINT("key.sync", fsync(fd), -1) == 0;
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         error = errno;

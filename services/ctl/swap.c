@@ -58,11 +58,13 @@ static enum ald_rc swap_aside(const char *place, const char *folder, char out[SW
                        : snprintf(out, SWAP_PATH_MAX, "%s.before-%s-%d", place, stamp, i);
         if (n < 0 || n >= SWAP_PATH_MAX)
             break;
-        if (renameat2(AT_FDCWD, folder, AT_FDCWD, out, RENAME_NOREPLACE) == 0)
+        if (ALD_FAILPOINT("swap.aside",
+                          renameat2(AT_FDCWD, folder, AT_FDCWD, out, RENAME_NOREPLACE), -1) == 0)
             return ald_disk_sync_folder_of(out) == ALD_OK
                        ? ALD_OK
                        : swap_wrong(err, "can't sync the folder of", out);
-        if (errno == EINVAL && access(out, F_OK) != 0 && rename(folder, out) == 0)
+        if (errno == EINVAL && access(out, F_OK) != 0 &&
+            ALD_FAILPOINT("swap.aside_plain", rename(folder, out), -1) == 0)
             return ALD_OK; /* a file system without that flag */
         if (errno != EEXIST)
             break;
@@ -98,9 +100,11 @@ static enum ald_rc swap_bytes(int from, int to, swap_bytes_fn *fn, void *context
         if (got < 0)
             return ALD_IO;
         if (got == 0)
-            return fsync(to) == 0 ? ALD_OK : ALD_IO;
+            return ALD_FAILPOINT("swap.sync", fsync(to), -1) == 0 ? ALD_OK : ALD_IO;
         for (ssize_t put = 0; put < got;) {
-            ssize_t n = write(to, chunk + put, (size_t)(got - put));
+            const size_t left = (size_t)(got - put);
+            ssize_t n = ALD_FAILPOINT_WRITE("swap.write", write(to, chunk + put, left),
+                                            write(to, chunk + put, left / 2));
             if (n < 0)
                 return ALD_IO;
             put += n;
@@ -134,7 +138,8 @@ static enum ald_rc swap_mark(const struct swap *self, struct ald_err *err)
     char path[SWAP_PATH_MAX + SWAP_FILE_MAX];
     (void)swap_join(path, self->beside, SWAP_MARKER);
     int fd = ald_regular_open(path, O_WRONLY | O_CREAT);
-    if (fd < 0 || fsync(fd) != 0 || close(fd) != 0 || ald_disk_sync_folder_of(path) != ALD_OK)
+    if (fd < 0 || ALD_FAILPOINT("swap.mark", fsync(fd), -1) != 0 || close(fd) != 0 ||
+        ald_disk_sync_folder_of(path) != ALD_OK)
         return swap_wrong(err, "can't write", path);
     return ALD_OK;
 }
@@ -198,7 +203,7 @@ static enum ald_rc swap_refused(struct ald_err *err, const char *place)
 enum ald_rc swap_change(struct swap *self, struct ald_err *err)
 {
     if (swap_look(self->place) != SWAP_FULL) {
-        if (rename(self->beside, self->place) != 0)
+        if (ALD_FAILPOINT("swap.place", rename(self->beside, self->place), -1) != 0)
             return errno == ENOTEMPTY || errno == EEXIST
                        ? ald_err_set(err, ALD_EXISTS, "%.160s is not empty any more", self->place)
                        : swap_refused(err, self->place);
@@ -206,7 +211,9 @@ enum ald_rc swap_change(struct swap *self, struct ald_err *err)
                    ? ALD_OK
                    : swap_wrong(err, "can't sync the folder of", self->place);
     }
-    if (renameat2(AT_FDCWD, self->beside, AT_FDCWD, self->place, RENAME_EXCHANGE) == 0) {
+    if (ALD_FAILPOINT("swap.exchange",
+                      renameat2(AT_FDCWD, self->beside, AT_FDCWD, self->place, RENAME_EXCHANGE),
+                      -1) == 0) {
         if (ald_disk_sync_folder_of(self->place) != ALD_OK)
             return swap_wrong(err, "can't sync the folder of", self->place);
         return swap_aside(self->place, self->beside, self->before, err);
@@ -216,7 +223,8 @@ enum ald_rc swap_change(struct swap *self, struct ald_err *err)
     /* A file system that can't exchange: between the two steps there is no folder in the place. A
      * daemon that is started just then makes an empty one, and the second step says so. */
     enum ald_rc rc = swap_aside(self->place, self->place, self->before, err);
-    if (rc == ALD_OK && rename(self->beside, self->place) != 0)
+    if (rc == ALD_OK &&
+        ALD_FAILPOINT("swap.place_plain", rename(self->beside, self->place), -1) != 0)
         return swap_refused(err, self->place);
     return rc == ALD_OK ? ald_disk_sync_folder_of(self->place) : rc;
 }

@@ -35,7 +35,7 @@ struct desk {
 static void desk_send(desk_t *self, zframe_t **who_p, zmsg_t **msg_p)
 {
     (void)zmsg_prepend(*msg_p, who_p);
-    if (ald_sock_send(self->sock, msg_p) != ALD_OK)
+    if (ALD_SOCK_SEND("desk.answer", self->sock, msg_p) != ALD_OK)
         zmsg_destroy(msg_p);
 }
 

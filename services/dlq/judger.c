@@ -131,7 +131,7 @@ static enum ald_rc judger_send(judger_t *self, const struct shelf_row *row, enum
     if (rc == ALD_OK)
         rc = ald_frame_add(out, &MSG_JUDGE, &msg);
     if (rc == ALD_OK)
-        rc = ald_sock_send(self->sock, &out);
+        rc = ALD_SOCK_SEND("judger.ask", self->sock, &out);
     zmsg_destroy(&out);
     ald_buf_free(&original);
     return rc;

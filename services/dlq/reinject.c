@@ -189,6 +189,7 @@ static void reinject_post(reinject_t *self, uint64_t num, const struct ald_schem
     struct ald_buf bytes;
     ald_buf_init(&bytes, REINJECT_ITEM_BYTES);
     enum ald_rc rc = ald_wire_encode(schema, msg, &bytes);
+    ALD_FAILPOINT_STEP("reinject.send");
     if (rc == ALD_OK)
         rc = ald_courier_add(self->courier, num, ald_buf_span(&bytes), NULL);
     if (rc != ALD_OK)

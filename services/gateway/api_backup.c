@@ -229,7 +229,8 @@ static bool backup_note_file(struct backup *self, const char *name, struct ald_j
     uint64_t bytes = 0;
     (void)snprintf(path, sizeof path, "%s/%s", self->partial, name);
     int fd = ald_regular_open(path, O_RDONLY);
-    bool ok = fd >= 0 && ald_sha256_file(fd, &bytes, sum) && fsync(fd) == 0;
+    bool ok = fd >= 0 && ald_sha256_file(fd, &bytes, sum) &&
+              ALD_FAILPOINT("backup.sync", fsync(fd), -1) == 0;
     if (fd >= 0)
         close(fd);
     if (!ok)
@@ -252,8 +253,10 @@ static bool backup_write_manifest(const struct backup *self)
     int fd = ald_regular_open(path, O_WRONLY | O_CREAT | O_TRUNC);
     if (fd < 0)
         return false;
-    bool ok = write(fd, self->manifest.data, self->manifest.len) == (ssize_t)self->manifest.len &&
-              fsync(fd) == 0;
+    const size_t len = self->manifest.len;
+    bool ok = ALD_FAILPOINT_WRITE("manifest.write", write(fd, self->manifest.data, len),
+                                  write(fd, self->manifest.data, len / 2)) == (ssize_t)len &&
+              ALD_FAILPOINT("manifest.sync", fsync(fd), -1) == 0;
     return close(fd) == 0 && ok && ald_disk_sync_folder_of(path) == ALD_OK;
 }
 
@@ -269,7 +272,8 @@ static bool backup_keep(struct backup *self, struct ald_json_out *out)
     for (size_t i = 0; i < ALD_COUNT(BACKUP_FILES); i++)
         if (!backup_note_file(self, BACKUP_FILES[i], out))
             return false;
-    return backup_write_manifest(self) && rename(self->partial, self->dir) == 0 &&
+    return backup_write_manifest(self) &&
+           ALD_FAILPOINT("backup.rename", rename(self->partial, self->dir), -1) == 0 &&
            ald_disk_sync_folder_of(self->dir) == ALD_OK;
 }
 

@@ -271,7 +271,7 @@ static void caller_send(caller_t *self, struct caller_call *call, int64_t now_ms
     if (!line)
         return;
     line->used_ms = now_ms;
-    if (ald_sock_send(line->sock, &call->msg) == ALD_OK)
+    if (ALD_SOCK_SEND("caller.ask", line->sock, &call->msg) == ALD_OK)
         call->msg = NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/config/address.h"
@@ -194,7 +195,8 @@ enum ald_rc http_answer(http_exchange_t *self, unsigned status, const char *extr
         head->len += body.len;
         body.len = 0;
     }
-    enum ald_rc rc = http_put(self, head->text, head->len);
+    enum ald_rc rc = ALD_FAILPOINT("gateway.answer", http_put(self, head->text, head->len),
+                                   (self->read = false, (enum ald_rc)ALD_CLOSED));
     return rc == ALD_OK ? http_put(self, body.data, body.len) : rc;
 }
 
@@ -210,12 +212,12 @@ enum ald_rc http_begin(http_exchange_t *self, unsigned status, const char *extra
     http_head_begin(head, status);
     http_head_put(head, extra);
     http_head_put(head, "Connection: close\r\n\r\n");
-    return http_put(self, head->text, head->len);
+    return ALD_FAILPOINT("gateway.stream", http_put(self, head->text, head->len), ALD_CLOSED);
 }
 
 enum ald_rc http_write(http_exchange_t *self, struct ald_span bytes)
 {
-    return http_put(self, bytes.data, bytes.len);
+    return ALD_FAILPOINT("gateway.event", http_put(self, bytes.data, bytes.len), ALD_CLOSED);
 }
 
 bool http_gone(http_exchange_t *self)

@@ -196,7 +196,9 @@ static bool keychain_write(const char *path, const uint8_t sum[KEYCHAIN_SUM], st
     if (fd < 0)
         return false;
     bool ok = write(fd, sum, KEYCHAIN_SUM) == KEYCHAIN_SUM &&
-              write(fd, rest.data, rest.len) == (ssize_t)rest.len && fsync(fd) == 0;
+              ALD_FAILPOINT_WRITE("keychain.write", write(fd, rest.data, rest.len),
+                                  write(fd, rest.data, rest.len / 2)) == (ssize_t)rest.len &&
+              ALD_FAILPOINT("keychain.sync", fsync(fd), -1) == 0;
     return close(fd) == 0 && ok;
 }
 
@@ -212,7 +214,7 @@ static void keychain_save(const keychain_t *self)
     ald_sha256(ald_buf_span(&rest), sum);
     (void)snprintf(next, sizeof next, "%s.new", self->path);
     bool ok = ald_buf_ok(&rest) && keychain_write(next, sum, ald_buf_span(&rest)) &&
-              rename(next, self->path) == 0;
+              ALD_FAILPOINT("keychain.rename", rename(next, self->path), -1) == 0;
     if (!ok || ald_disk_sync_folder_of(self->path) != ALD_OK) {
         ald_log(ALD_WARN, "keychain.unsaved", "path=%s error=%s", ALD_Q(self->path),
                 ALD_Q(strerror(errno)));

@@ -75,7 +75,9 @@ static bool keyring_write(const char *path, const uint8_t *bytes, size_t len)
     int fd = ald_regular_open(path, O_WRONLY | O_CREAT | O_TRUNC);
     if (fd < 0)
         return false;
-    bool ok = write(fd, bytes, len) == (ssize_t)len && fsync(fd) == 0;
+    bool ok = ALD_FAILPOINT_WRITE("keyring.write", write(fd, bytes, len),
+                                  write(fd, bytes, len / 2)) == (ssize_t)len &&
+              ALD_FAILPOINT("keyring.sync", fsync(fd), -1) == 0;
     return close(fd) == 0 && ok;
 }
 
@@ -83,7 +85,8 @@ static bool keyring_save(const keyring_t *self)
 {
     char next[sizeof self->path + 8];
     (void)snprintf(next, sizeof next, "%s.new", self->path);
-    if (keyring_write(next, self->blob, self->blob_len) && rename(next, self->path) == 0)
+    if (keyring_write(next, self->blob, self->blob_len) &&
+        ALD_FAILPOINT("keyring.rename", rename(next, self->path), -1) == 0)
         return ald_disk_sync_folder_of(self->path) == ALD_OK;
     int error = errno;
     (void)unlink(next);

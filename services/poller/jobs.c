@@ -41,7 +41,7 @@ static void jobs_say(jobs_t *self)
     zmsg_t *msg = zmsg_new();
     self->said_ms = 0;
     if (ald_frame_add(msg, &MSG_READY, &self->load) == ALD_OK &&
-        ald_sock_send(self->sock, &msg) == ALD_OK) {
+        ALD_SOCK_SEND("poller.ready", self->sock, &msg) == ALD_OK) {
         self->said = self->load;
         self->said_ms = ald_clock_now().mono_ms;
     }
@@ -173,6 +173,7 @@ bool jobs_start(jobs_t *self, struct msg_started *started, void *tag)
 {
     struct ald_buf bytes;
     ald_buf_init(&bytes, JOBS_SPARE_MAX);
+    ALD_FAILPOINT_STEP("poller.start");
     started->num = ++self->last_num;
     bool good = ald_wire_encode(&MSG_STARTED, started, &bytes) == ALD_OK &&
                 ald_courier_add(self->courier, started->num, ald_buf_span(&bytes), tag) == ALD_OK;
@@ -197,6 +198,7 @@ static enum ald_rc jobs_post(jobs_t *self, const struct msg_outcome *outcome)
 void jobs_report(jobs_t *self, const struct msg_outcome *outcome)
 {
     struct msg_outcome item = *outcome;
+    ALD_FAILPOINT_STEP("poller.outcome");
     item.num = ++self->last_num;
     enum ald_rc rc = jobs_post(self, &item);
     if (rc != ALD_OK) {

@@ -172,6 +172,7 @@ static void poller_on_parts(poller_t *self, const struct ald_profile *profile,
 
 void poller_on_answer(void *arg, const struct fetch_answer *answer)
 {
+    ALD_FAILPOINT_STEP("poller.answer");
     struct work_item *item = arg;
     poller_t *self = item->owner;
     const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);

@@ -1,6 +1,7 @@
 #include "services/poller/poller_inside.h"
 
 #include "common/base/clock.h"
+#include "common/base/failpoint.h"
 #include "common/config/params.h"
 #include "services/poller/call.h"
 #include "services/poller/jwks.h"
@@ -41,7 +42,7 @@ static const char *poller_send(poller_t *self, const struct ald_profile *profile
         .arg = item,
     };
     item->owner = self;
-    enum ald_rc rc = fetch_start(self->fetch, &request);
+    enum ald_rc rc = ALD_FAILPOINT("poller.ask", fetch_start(self->fetch, &request), ALD_FULL);
     return rc == ALD_OK ? NULL : "libcurl refused the request";
 }
 
@@ -112,7 +113,7 @@ static const char *poller_push(poller_t *self, struct work_item *item)
     request.done = poller_on_pushed;
     request.arg = item;
     item->owner = self;
-    enum ald_rc rc = fetch_start(self->fetch, &request);
+    enum ald_rc rc = ALD_FAILPOINT("poller.push", fetch_start(self->fetch, &request), ALD_FULL);
     return rc == ALD_OK ? NULL : "the address of the pingback is none";
 }
 
@@ -141,7 +142,8 @@ static const char *poller_sink(poller_t *self, struct work_item *item, struct al
     request.done = poller_on_sunk;
     request.arg = item;
     item->owner = self;
-    if (!error && fetch_start(self->fetch, &request) != ALD_OK)
+    if (!error &&
+        ALD_FAILPOINT("poller.sink", fetch_start(self->fetch, &request), ALD_FULL) != ALD_OK)
         error = "libcurl refused the request";
     if (!error)
         return NULL;
@@ -176,7 +178,8 @@ static const char *poller_jwks(poller_t *self, const struct ald_profile *profile
     request.done = poller_on_jwks;
     request.arg = item;
     item->owner = self;
-    return fetch_start(self->fetch, &request) == ALD_OK ? NULL : "libcurl refused the request";
+    enum ald_rc rc = ALD_FAILPOINT("poller.keys", fetch_start(self->fetch, &request), ALD_FULL);
+    return rc == ALD_OK ? NULL : "libcurl refused the request";
 }
 
 const char *poller_ask(poller_t *self, struct work_item *item, int64_t now_ms)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/bug.h"
 #include "common/base/text.h"
 #include "common/config/profile_request.h"
 #include "common/config/value.h"
@@ -310,7 +311,7 @@ void act_callback(struct tracker *self, struct sender *sender, const struct msg_
 {
     enum ald_disposition first;
     ack->num = message->num;
-    if (sender_seen(sender, message->num, &first)) {
+    if (!ALD_BUG(no_dedup) && sender_seen(sender, message->num, &first)) {
         act_answer(ack, first, ALD_REASON_NONE);
         return;
     }

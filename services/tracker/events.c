@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "common/base/bug.h"
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
@@ -70,7 +71,7 @@ static void events_welcome(events_t *self, zframe_t **who_p, uint64_t has)
     ald_frame_put(answer, &MSG_WELCOME, &welcome);
     if (has != 0 && has != welcome.jwks) /* an older gateway does not say, and takes none */
         jwks_tell(tracker->jwks, answer);
-    if (ald_sock_send(self->sock, &answer) != ALD_OK)
+    if (ALD_SOCK_SEND("events.welcome", self->sock, &answer) != ALD_OK)
         zmsg_destroy(&answer); /* it is gone, and will ask again */
 }
 
@@ -228,6 +229,8 @@ static bool events_turn(events_t *self)
     if (!begun)
         return false;
     ald_metric_add(&events_alone, self->inbox.count == 0 && consumers_owe(tracker->consumers));
+    if (ALD_BUG(ack_before_commit))
+        inbox_send(&self->inbox, self->sock);
     if (tracker_commit(tracker))
         inbox_send(&self->inbox, self->sock);
     else

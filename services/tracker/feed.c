@@ -173,7 +173,8 @@ void feed_tell(feed_t *self)
         return;
     ald_metric_add(&feed_published, (int64_t)self->hint_count);
     for (size_t i = 0; i < self->hint_count; i++)
-        if (self->hints[i].msg && ald_sock_send(self->pub, &self->hints[i].msg) != ALD_OK)
+        if (self->hints[i].msg &&
+            ALD_SOCK_SEND("feed.publish", self->pub, &self->hints[i].msg) != ALD_OK)
             zmsg_destroy(&self->hints[i].msg);
     for (size_t i = self->waiter_count; i-- > 0;) {
         uint64_t task = self->waiters[i].task;
@@ -198,7 +199,7 @@ static void feed_head(feed_t *self)
     zmsg_t *msg = zmsg_new();
     (void)zmsg_addstr(msg, "head.");
     ald_frame_put(msg, &MSG_HEAD, &head);
-    if (ald_sock_send(self->pub, &msg) != ALD_OK)
+    if (ALD_SOCK_SEND("feed.head", self->pub, &msg) != ALD_OK)
         zmsg_destroy(&msg);
 }
 
@@ -310,10 +311,15 @@ static int feed_read_pub(zloop_t *loop, zsock_t *sock, void *arg)
     return 0;
 }
 
+/* Who is gone misses it. */
+static void feed_sent(void *arg, bool sent)
+{
+    (void)arg, (void)sent;
+}
+
 void feed_send(feed_t *self, zmsg_t **msg_p)
 {
-    if (!sinks_answer(self->tracker->sinks, msg_p) && ald_sock_send(self->consume, msg_p) != ALD_OK)
-        zmsg_destroy(msg_p);
+    feed_send_then(self, msg_p, feed_sent, NULL);
 }
 
 void feed_send_then(feed_t *self, zmsg_t **msg_p, ald_sent_fn *then, void *arg)
@@ -321,7 +327,7 @@ void feed_send_then(feed_t *self, zmsg_t **msg_p, ald_sent_fn *then, void *arg)
     if (sinks_answer(self->tracker->sinks, msg_p))
         then(arg, true);
     else
-        ald_sock_send_then(self->consume, msg_p, then, arg);
+        ALD_SOCK_SEND_THEN("feed.answer", self->consume, msg_p, then, arg);
 }
 
 enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)

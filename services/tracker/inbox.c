@@ -47,7 +47,7 @@ void inbox_send(struct inbox *self, ald_sock_t *sock)
 {
     inbox_end_run(self);
     for (size_t i = 0; i < self->count; i++)
-        if (ald_sock_send(sock, &self->answers[i]) != ALD_OK)
+        if (ALD_SOCK_SEND("inbox.ack", sock, &self->answers[i]) != ALD_OK)
             zmsg_destroy(&self->answers[i]); /* it is gone, and will ask again */
     self->count = 0;
 }
@@ -65,6 +65,6 @@ void inbox_welcome(ald_sock_t *sock, zframe_t **who_p, const struct msg_welcome 
     zmsg_t *answer = zmsg_new();
     zmsg_append(answer, who_p);
     ald_frame_put(answer, &MSG_WELCOME, welcome);
-    if (ald_sock_send(sock, &answer) != ALD_OK)
+    if (ALD_SOCK_SEND("inbox.welcome", sock, &answer) != ALD_OK)
         zmsg_destroy(&answer);
 }

@@ -208,7 +208,7 @@ static void jobs_send(jobs_t *self, const struct jobs_poller *poller, zmsg_t **m
 {
     struct jobs_parcel *parcel = zmalloc(sizeof *parcel);
     *parcel = (struct jobs_parcel){.jobs = self, .poller = poller->no};
-    ald_sock_send_then(self->sock, msg_p, jobs_sent, parcel);
+    ALD_SOCK_SEND_THEN("jobs.lease", self->sock, msg_p, jobs_sent, parcel);
 }
 
 /* Leases for one poller, as many as it has credit for. If it can't be reached it is gone. */

@@ -27,10 +27,14 @@ static enum ald_rc keyfile_write(const char *path, const struct ald_keys *keys, 
         return ald_err_set(err, ALD_TOOBIG, "%s: the path is too long", path);
     size_t size = keys->count * ALD_KEY_RECORD;
     int fd = ald_regular_open(fresh, O_CREAT | O_TRUNC | O_WRONLY);
-    bool ok = fd >= 0 && write(fd, keys->record, size) == (ssize_t)size && fsync(fd) == 0;
+    bool ok = fd >= 0 &&
+              ALD_FAILPOINT_WRITE("keyfile.write", write(fd, keys->record, size),
+                                  write(fd, keys->record, size / 2)) == (ssize_t)size &&
+              ALD_FAILPOINT("keyfile.sync", fsync(fd), -1) == 0;
     if (fd >= 0)
         ok = close(fd) == 0 && ok;
-    ok = ok && rename(fresh, path) == 0 && ald_disk_sync_folder_of(path) == ALD_OK;
+    ok = ok && ALD_FAILPOINT("keyfile.rename", rename(fresh, path), -1) == 0 &&
+         ald_disk_sync_folder_of(path) == ALD_OK;
     if (!ok)
         return ald_err_set(err, ALD_IO, "%s: cannot write the callback key: %s", path,
                            ald_regular_why(fresh, errno));

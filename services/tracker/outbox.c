@@ -104,6 +104,7 @@ void outbox_destroy(outbox_t **self_p)
 static void outbox_send(void *arg, uint64_t num, struct ald_span message)
 {
     outbox_t *self = arg;
+    ALD_FAILPOINT_STEP("outbox.send");
     if (num > self->sent)
         self->sent = num;
     if (ald_courier_holds(self->courier, num))
@@ -125,6 +126,7 @@ void outbox_clear(outbox_t *self)
 {
     if (self->settled_count == 0 || !self->tracker->open)
         return;
+    ALD_FAILPOINT_STEP("outbox.clear");
     vault_begin(&self->tracker->vault);
     for (size_t i = 0; i < self->settled_count; i++)
         vault_outbox_remove(&self->tracker->vault, self->settled[i]);

@@ -36,7 +36,7 @@ static struct ald_metric query_garbage = {
 
 void query_send(query_t *self, zmsg_t **msg_p)
 {
-    if (ald_sock_send(self->sock, msg_p) != ALD_OK)
+    if (ALD_SOCK_SEND("query.answer", self->sock, msg_p) != ALD_OK)
         zmsg_destroy(msg_p);
 }
 

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import banned
+import failpoints
 import layers
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -125,6 +126,48 @@ class Layers(Lint):
                 ("common/base/digest.c", "openssl/hmac.h"),
                 ("common/base/x.c", "stdio.h")):
             self.passes(layers, name, system(header))
+
+
+class Failpoints(Lint):
+    """A tree that is right, and what is wrong with it then."""
+
+    RIGHT = {
+        "common/base/failpoint.c": 'static const char *const failpoint_names[] = {\n    "disk.sync", "disk.name",\n};\n',
+        "common/base/bug.h": "#ifndef ALD_BUG_no_sync\n#define ALD_BUG_no_sync 0\n#endif\n",
+        "common/store/disk.c": 'int a = ALD_FAILPOINT("disk.sync", fsync(fd), -1);\n'
+                               'int b = ALD_FAILPOINT("disk.name",\n    rename(x, y), -1);\n'
+                               "int c = ALD_BUG(no_sync);\n",
+        "common/store/CMakeLists.txt": "ald_bug(no_sync disk.c)\n",
+        "docs/HACKING.md": "| `disk.sync` | x |\n| `disk.name` | y |\n",
+    }
+
+    def found(self, **changed):
+        """What is found in the tree with these files changed; in names, __ is / and _dot_ is a dot."""
+        root = self.tree("x.txt", "")
+        files = {**self.RIGHT, **{name.replace("__", "/").replace("_dot_", "."): text
+                                  for name, text in changed.items()}}
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8")
+        return [what for _, _, what in failpoints.check(root)]
+
+    def test_right(self):
+        self.assertEqual(self.found(), [])
+
+    def test_wrong(self):
+        disk = self.RIGHT["common/store/disk.c"]
+        for changed, word in (
+                ({"common__store__disk_dot_c": disk + "int d = fsync(fd);\n"}, "at no failpoint"),
+                ({"common__store__disk_dot_c": disk + 'int d = store_command(s, "COMMIT");\n'}, "a commit"),
+                ({"services__dlq__x_dot_c": 'int d = ALD_SOCK_SEND("disk.sync", s, &m);\n'}, "another place"),
+                ({"services__dlq__x_dot_c": 'int d = ALD_FAILPOINT("disk.other", f(), -1);\n'}, "is not in"),
+                ({"common__store__disk_dot_c": disk.replace("disk.name", "disk.sync")}, "nowhere in the code"),
+                ({"docs__HACKING_dot_md": "| `disk.sync` | x |\n"}, "has no row"),
+                ({"docs__HACKING_dot_md": self.RIGHT["docs/HACKING.md"] + "| `a.b` | z |\n"}, "no failpoint a.b"),
+                ({"common__store__CMakeLists_dot_txt": "ald_bug(no_sync mark.c)\n"}, "used in"),
+                ({"check": "cmake -DALDABA_" + "BUG=no_sync\n"}, "broken on purpose")):
+            with self.subTest(changed=changed):
+                self.assertTrue(any(word in what for what in self.found(**changed)), self.found(**changed))
 
 
 class Banned(Lint):
