@@ -23,9 +23,9 @@ static const char *poller_ids(poller_t *self, const struct work_item *item)
     return ald_buf_str(&self->ids);
 }
 
-/* Send a request that is filled in. NULL: under way; else why it can't be. */
-static const char *poller_send(poller_t *self, const struct ald_profile *profile,
-                               struct ald_request *ask, struct work_item *item, int64_t now_ms)
+/* Begin a request that is filled in. ALD_OK: under way. ALD_FULL: not now; else it never can be. */
+static enum ald_rc poller_launch(poller_t *self, const struct ald_profile *profile,
+                                 struct ald_request *ask, struct work_item *item, int64_t now_ms)
 {
     const struct fetch_request request = {
         .url = ald_buf_str(&ask->url),
@@ -42,7 +42,14 @@ static const char *poller_send(poller_t *self, const struct ald_profile *profile
         .arg = item,
     };
     item->owner = self;
-    enum ald_rc rc = ALD_FAILPOINT("poller.ask", fetch_start(self->fetch, &request), ALD_FULL);
+    return ALD_FAILPOINT("poller.ask", fetch_start(self->fetch, &request), ALD_FULL);
+}
+
+/* The same. NULL: under way; else why it is not. */
+static const char *poller_send(poller_t *self, const struct ald_profile *profile,
+                               struct ald_request *ask, struct work_item *item, int64_t now_ms)
+{
+    enum ald_rc rc = poller_launch(self, profile, ask, item, now_ms);
     return rc == ALD_OK ? NULL : "libcurl refused the request";
 }
 
@@ -61,15 +68,20 @@ static void poller_submit(poller_t *self, struct work_item *item, int64_t now_ms
     const struct ald_profile *profile = ald_profiles_find(item->profiles, item->lease.provider);
     struct msg_outcome outcome;
     struct ald_err wrong = {0};
-    const char *error = wrong.text;
+    enum ald_rc rc = ALD_INVALID;
     /* Before the tracker takes it for lost. */
     item->until_ms = now_ms + item->lease.lease_ms - item->lease.lease_ms / 10;
-    if (submit_request(profile, item->submit, &self->submission, &wrong))
-        error = poller_send(self, profile, &self->submission, item, now_ms);
+    bool good = submit_request(profile, item->submit, &self->submission, &wrong);
+    if (good)
+        rc = poller_launch(self, profile, &self->submission, item, now_ms);
     ald_request_free(&self->submission); /* it may be large */
-    if (!error)
+    if (rc == ALD_OK)
         return;
-    submit_refused(error, &outcome);
+    if (rc == ALD_FULL) { /* nothing is wrong with it, and it has not left */
+        poller_hand_back(self, item, "handed back: too many requests are under way");
+        return;
+    }
+    submit_refused(good ? "libcurl refused the request" : wrong.text, &outcome);
     outcome.attempt = item->submit->attempt;
     poller_report(self, &item->lease, &outcome);
     work_end(self->work, &item);
