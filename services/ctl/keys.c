@@ -12,6 +12,7 @@
 #include "common/base/digest.h"
 #include "common/base/failpoint.h"
 #include "common/base/text.h"
+#include "common/store/disk.h"
 #include "proto/token.h"
 #include "services/ctl/commands.h"
 
@@ -31,6 +32,10 @@ static int keys_write(const char *path, struct ald_span bytes)
               ALD_FAILPOINT("key.sync", fsync(fd), -1) == 0;
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
+        error = errno;
+        ok = false;
+    }
+    if (ok && ald_disk_sync_folder_of(path) != ALD_OK) {
         error = errno;
         ok = false;
     }
