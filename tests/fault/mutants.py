@@ -55,7 +55,7 @@ def outcome(test):
     if ran.returncode == 0:
         ran_some = re.search(r"\d+ passed", ran.stdout)
         return ("passed", "") if ran_some else ("skipped", ran.stdout.strip().splitlines()[-1])
-    return "broken", (ran.stdout + ran.stderr)[-600:]
+    return "broken", " ".join((ran.stdout + ran.stderr).split())[-200:]
 
 
 def hunt(bug):

@@ -332,6 +332,9 @@ class Scene:
         self.play(self.rest)
         self.house.until_provider_rests()
         self.settle_orders()
+        # A letter whose acknowledgement was lost is in the outbox and at the dlq until it is sent again.
+        until(lambda: self.house.aldaba("audit").returncode == 0, LOOK_S,
+              lambda: self.house.aldaba("audit").stdout)
         verdict = settle(self.house, self.ledger, LOOK_S)
         verdict.unexpected = [text for text in verdict.unexpected if text not in
                               [f"task {task}" for task in self.orders.values()]]

@@ -189,7 +189,7 @@ def test_restore(empty):
         met = 0
         for rule in (f"{name}:{action}" for name in RESTORE
                      for action in ("crash", *(scene.failures(name) if WHOLE else ()))):
-            for n in itertools.count(1):
+            for n in itertools.count(1) if WHOLE else (1, 2):
                 shutil.rmtree(data)
                 if not empty:
                     shutil.copytree(old, data)
@@ -202,4 +202,4 @@ def test_restore(empty):
                 assert (done.returncode != 0) or whole(data, copy), (rule, n, done)
                 restore(house, copy)
                 assert whole(data, copy), (rule, n)
-    assert met >= 10, met
+    assert met >= 8, met

@@ -132,13 +132,14 @@ class Failpoints(Lint):
     """A tree that is right, and what is wrong with it then."""
 
     RIGHT = {
-        "common/base/failpoint.c": 'static const char *const failpoint_names[] = {\n    "disk.sync", "disk.name",\n};\n',
+        "common/base/failpoint.c": 'static const char *const failpoint_names[] = {\n    "disk.sync", "disk.name", "disk.say",\n};\n',
         "common/base/bug.h": "#ifndef ALD_BUG_no_sync\n#define ALD_BUG_no_sync 0\n#endif\n",
         "common/store/disk.c": 'int a = ALD_FAILPOINT("disk.sync", fsync(fd), -1);\n'
                                'int b = ALD_FAILPOINT("disk.name",\n    rename(x, y), -1);\n'
-                               "int c = ALD_BUG(no_sync);\n",
+                               "int c = ALD_BUG(no_sync);\n"
+                               'f();\nALD_FAILPOINT_STEP("disk.say");\nald_sock_send_then(s, &m);\n',
         "common/store/CMakeLists.txt": "ald_bug(no_sync disk.c)\n",
-        "docs/HACKING.md": "| `disk.sync` | x |\n| `disk.name` | y |\n",
+        "docs/HACKING.md": "| `disk.sync` | x |\n| `disk.name` | y |\n| `disk.say` | z |\n",
     }
 
     def found(self, **changed):
@@ -158,6 +159,7 @@ class Failpoints(Lint):
         disk = self.RIGHT["common/store/disk.c"]
         for changed, word in (
                 ({"common__store__disk_dot_c": disk + "int d = fsync(fd);\n"}, "at no failpoint"),
+                ({"common__store__disk_dot_c": disk + "f();\nald_sock_send_then(s, &m);\n"}, "at no failpoint"),
                 ({"common__store__disk_dot_c": disk + 'int d = store_command(s, "COMMIT");\n'}, "a commit"),
                 ({"services__dlq__x_dot_c": 'int d = ALD_SOCK_SEND("disk.sync", s, &m);\n'}, "another place"),
                 ({"services__dlq__x_dot_c": 'int d = ALD_FAILPOINT("disk.other", f(), -1);\n'}, "is not in"),
