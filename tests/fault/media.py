@@ -1,4 +1,4 @@
-"""A disk that loses power: an ext4 of its own on a loop device. cut() stops the writer, takes the
+"""A disk that loses power: an ext4 or XFS of its own on a loop device. cut() stops the writer, takes the
 file system away without letting it write what it holds (not even its journal), kills the writer and
 mounts what the disk has. Needs root, loop devices and xfs_io."""
 import os
@@ -25,19 +25,25 @@ needs_loop = pytest.mark.skipif(
     not _loop_works(), reason="needs root, loop devices, mkfs.ext4 and xfs_io (xfsprogs)")
 
 
+needs_xfs = pytest.mark.skipif(shutil.which("mkfs.xfs") is None,
+                               reason="needs mkfs.xfs (xfsprogs)")
+
+MAKERS = {"ext4": (96, ["mkfs.ext4", "-q", "-F"]), "xfs": (320, ["mkfs.xfs", "-q", "-f"])}
+
+
 class Disk:
     """Mounted at path while the context lasts."""
 
-    def __init__(self, path, size_mib=96):
+    def __init__(self, path, kind="ext4"):
         self.path = path
         self.image = f"{path}.img"
-        self.size_mib = size_mib
+        self.size_mib, self.maker = MAKERS[kind]
         self.cuts = 0
 
     def __enter__(self):
         with open(self.image, "wb") as file:
             file.truncate(self.size_mib << 20)
-        _run("mkfs.ext4", "-q", "-F", self.image)
+        _run(*self.maker, self.image)
         os.makedirs(self.path, exist_ok=True)
         self.mount()
         return self

@@ -1,0 +1,155 @@
+"""Bit rot: one bit of a closed store is flipped, `aldaba fsck` must say so, and the bit is put back;
+again and again, over every file that holds something.
+
+    rot.py [--flips N] [--seed SEED] [--workers N]
+
+What is flipped: every byte of tracker.db, letters.db and spool.db (also pages that hold nothing: all
+pages carry a sum), the slots of both marks, the callback key and the gateway's copy of it. What is
+not: the rest of the marks, which is room that nobody reads; spool/reserve and the lock files, which
+have no content."""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from support.house import House, binary  # noqa: E402
+from support.knocker import Knocker  # noqa: E402
+from support.ledger import Ledger  # noqa: E402
+from support.until import until  # noqa: E402
+
+CALM = {"callback": {"stale_after": "600s"}, "poll": {"schedule": {"give_up_after": "1200s"}}}
+SLOTS = ((0, 96), (4096, 4192))
+# What is flipped of each file, and how many of a hundred flips it gets.
+PLACES = {
+    "tracker.db": (None, 45),
+    "letters.db": (None, 20),
+    "spool/spool.db": (None, 20),
+    "tracker.mark": (SLOTS, 4),
+    "letters.db.mark": (SLOTS, 4),
+    "callback.key": (None, 4),
+    "spool/callback.keys": (None, 3),
+}
+
+
+def fill(folder):
+    """A closed house's data in folder/data: results, tasks that are open, parked callbacks, letters,
+    a consumer, callbacks in the spool."""
+    with House(pollers=0, profile=CALM) as house:
+        house.start()
+        ledger = Ledger()
+        knocker = Knocker(house, ledger, 60, pad=300)
+        for provider_id in knocker.ids[:40]:
+            assert knocker.knock(provider_id).status == 200
+        for provider_id in knocker.ids[:10]:
+            assert knocker.knock(provider_id, f"{provider_id} is other").status == 200
+        for number in range(10):
+            assert knocker.knock(str(7 * 10 ** 8 + number)).status == 200
+        until(lambda: len(house.dead_letters()) == 10, 20, "the letters are not there")
+        for name in ("tracker", "dlq"):
+            assert house.daemons[name].stop() == 0
+        for provider_id in knocker.ids[40:]:
+            assert knocker.knock(provider_id).status == 200
+        house.gateway.stop(30)
+        assert not any(name.endswith("-wal") for name in os.listdir(f"{house.folder}/data")), "open"
+        shutil.copytree(f"{house.folder}/data", f"{folder}/data")
+        with open(house.config_path(""), encoding="utf-8") as file:
+            text = file.read()
+    with open(f"{folder}/aldaba.yaml", "w", encoding="utf-8") as file:
+        file.write(text.replace(f"{house.folder}/data", "DATA"))
+
+
+class Copy:
+    """One worker's own copy of what was filled."""
+
+    def __init__(self, folder, number):
+        self.data = f"{folder}/copy{number}"
+        self.config = f"{folder}/copy{number}.yaml"
+        shutil.copytree(f"{folder}/data", self.data)
+        with open(f"{folder}/aldaba.yaml", encoding="utf-8") as file:
+            text = file.read()
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(text.replace("DATA", self.data))
+
+    def fsck(self):
+        """(is all whole?, what it said)"""
+        env = {**os.environ, **House.env(), "ALDABA__GATEWAY__SPOOL": f"{self.data}/spool"}
+        done = subprocess.run([binary("aldaba"), "--config", self.config, "fsck"], env=env,
+                              capture_output=True, text=True, check=False, timeout=60)
+        return done.returncode == 0, done.stdout + done.stderr
+
+    def flip(self, name, offset, bit):
+        with open(f"{self.data}/{name}", "r+b") as file:
+            file.seek(offset)
+            byte = file.read(1)[0]
+            file.seek(offset)
+            file.write(bytes([byte ^ 1 << bit]))
+
+    def missed(self, flips):
+        """Those of the flips that fsck did not find."""
+        found = []
+        for flip in flips:
+            self.flip(*flip)
+            whole, _ = self.fsck()
+            self.flip(*flip)
+            if whole:
+                found.append(flip)
+        return found
+
+
+def choose(folder, luck):
+    name = luck.choices(list(PLACES), [share for _, share in PLACES.values()])[0]
+    ranges = PLACES[name][0] or ((0, os.path.getsize(f"{folder}/data/{name}")),)
+    start, end = luck.choice(ranges)
+    return name, luck.randrange(start, end), luck.randrange(8)
+
+
+def rot(count, seed, workers=2, tell=lambda done: None):
+    """(flips that were not found, how many there were of each file)"""
+    luck = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        fill(folder)
+        copies = [Copy(folder, number) for number in range(workers)]
+        for copy in copies:
+            whole, said = copy.fsck()
+            assert whole, said
+        flips = [choose(folder, luck) for _ in range(count)]
+        missed, done = [], 0
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            for start in range(0, count, 100 * workers):
+                part = flips[start:start + 100 * workers]
+                for some in pool.map(lambda copy: copy[1].missed(part[copy[0]::workers]),
+                                     enumerate(copies)):
+                    missed += some
+                done += len(part)
+                tell(done)
+        for copy in copies:
+            whole, said = copy.fsck()
+            assert whole, f"a flip was not put back: {said}"
+    return missed, {name: sum(flip[0] == name for flip in flips) for name in PLACES}
+
+
+def main():
+    words = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    words.add_argument("--flips", type=int, default=10000)
+    words.add_argument("--seed", type=int, default=int(time.time()))
+    words.add_argument("--workers", type=int, default=2)
+    asked = words.parse_args()
+    begun = time.monotonic()
+    missed, counts = rot(asked.flips, asked.seed, asked.workers,
+                         lambda done: print(f"flips={done} {time.monotonic() - begun:.0f} s",
+                                            flush=True))
+    print(f"seed={asked.seed} flips={asked.flips} found={asked.flips - len(missed)} "
+          f"missed={missed[:20]} {counts} {time.monotonic() - begun:.0f} s")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
