@@ -8,6 +8,8 @@
  *                  seen the better
  * ALD_RECORD_BREAK "normal": a log is synced only before its store's file is written, as the
  *                  engine does it under synchronous=NORMAL
+ * ALD_RECORD_TELLS set: what this process sends is looked through, and each whole token in it is
+ *                  noted, once, before it is sent
  *
  * A change is noted when it is done, the begin of a sync before it and its end after it: what was
  * noted before the begin is on disk at the end. A "yes" is noted before it is sent: an HTTP answer
@@ -37,13 +39,14 @@
 
 #include "record.h"
 
-enum { FDS = 4096, NAME_MAX_BYTES = 192 };
+enum { FDS = 4096, NAME_MAX_BYTES = 192, TOKENS = 1 << 16, HEX = 16 };
 enum fd_kind { FD_UNKNOWN, FD_OURS, FD_OTHER };
 
 static struct {
     int log;
     long wait_us;
-    bool normal;
+    bool normal, tells;
+    uint64_t told[TOKENS / 64];
     size_t root_len;
     char root[PATH_MAX];
     struct {
@@ -144,6 +147,7 @@ static int opened(const char *path, int flags, mode_t mode)
     struct stat before;
     const char *name = name_of_path(path);
     bool there = name != NULL && stat(path, &before) == 0;
+    self.tells = getenv("ALD_RECORD_TELLS") != NULL;
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
     forget(fd);
     if (fd < 0 || name == NULL)
@@ -336,21 +340,44 @@ int mkdir(const char *path, mode_t mode)
 
 /* ---- what is asked, and what is said ---- */
 
-static void heard(int fd, const char *data, ssize_t len)
+/* The token at or behind *at, which goes on behind it. False: there is none. */
+static bool next_token(const uint8_t *data, size_t len, size_t *at, uint64_t *number)
 {
-    if (self.log < 0 || fd < 0 || fd >= FDS)
-        return;
-    for (ssize_t i = 0; i + 1 < len; i++) {
-        uint64_t number = 0;
-        ssize_t end = i + 1;
-        if (data[i] != 'k')
+    for (; *at + 1 < len; ++*at) {
+        size_t end = *at + 1;
+        if (data[*at] != 'k')
             continue;
-        while (end < len && data[end] >= '0' && data[end] <= '9' && end < i + 18)
-            number = number * 10 + (uint64_t)(data[end++] - '0');
-        if (end > i + 1 && end < len && data[end] == '-') {
-            self.fd[fd].token = number + 1;
-            return;
-        }
+        for (*number = 0; end < len && data[end] >= '0' && data[end] <= '9' && end < *at + 18;
+             end++)
+            *number = *number * 10 + (uint64_t)(data[end] - '0');
+        if (end == *at + 1 || end >= len || data[end] != '-')
+            continue;
+        *at = end + 1;
+        return true;
+    }
+    return false;
+}
+
+static void heard(int fd, const void *data, ssize_t len)
+{
+    size_t at = 0;
+    uint64_t number = 0;
+    if (self.log >= 0 && fd >= 0 && fd < FDS && len > 0 &&
+        next_token(data, (size_t)len, &at, &number))
+        self.fd[fd].token = number + 1;
+}
+
+/* Threads that tell the same at once note it twice, which does no harm. */
+static void tells(const uint8_t *data, size_t len)
+{
+    size_t at = 0;
+    uint64_t number = 0;
+    while (next_token(data, len, &at, &number)) {
+        if (number >= TOKENS || len - at < HEX || !record_hex_is(data + at, record_mixed(number)) ||
+            (self.told[number / 64] >> number % 64 & 1) != 0)
+            continue;
+        note(RECORD_TOLD, "", number, NULL, 0);
+        self.told[number / 64] |= UINT64_C(1) << number % 64;
     }
 }
 
@@ -372,5 +399,7 @@ ssize_t send(int fd, const void *data, size_t len, int flags)
         note(RECORD_YES, "", self.fd[fd].token - 1, NULL, 0);
         self.fd[fd].token = 0;
     }
+    if (self.log >= 0 && self.tells)
+        tells(data, len);
     return real(fd, data, len, flags);
 }

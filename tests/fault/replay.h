@@ -40,6 +40,9 @@ enum cut {
     CUT_COUNT
 };
 
+/* Is change number i of a file or a folder kept? prefix: how many of the first are. */
+bool cut_keeps(enum cut cut, size_t i, size_t prefix);
+
 /* Whose syncs are not believed. */
 struct disk_lies {
     bool files;
@@ -66,6 +69,9 @@ void disk_write(int object, size_t at, const uint8_t *data, size_t len);
 void disk_set_len(int object, size_t len);
 int disk_create(const char *name);
 void disk_remove(const char *name);
+/* Content below this has not changed since the last call; and below *stays none of what is open can
+ * change it. */
+size_t disk_steady(int object, size_t *stays);
 /* Says which contents a name has after the cut: equal numbers, equal contents. */
 uint64_t disk_print(const char *name);
 /* Call with each name that is there. */
@@ -75,6 +81,11 @@ void disk_each(void (*fn)(void *context, const char *name, int object), void *co
 
 #define REPLAY_VFS "replay"
 void vfs_register(void);
+
+/* ---- logs ---- */
+
+/* Says how far a log goes: equal numbers, equal commits. 0: there is none. */
+uint64_t wal_print(const char *name);
 
 /* ---- looking ---- */
 
@@ -97,7 +108,7 @@ void look_at_mark(enum store store, struct look *out);
 /* The callback key, once a URL may be out in the world. */
 void look_at_key(struct look *out);
 
-/* Changes with what lies in the store's files. */
+/* Says which contents a store has: equal numbers, equal contents. */
 uint64_t look_print(enum store store);
 
 #endif

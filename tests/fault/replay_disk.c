@@ -20,6 +20,7 @@ struct object {
     size_t count, changes_room;
     uint64_t settled;  /* changes that were synced, ever */
     uint64_t contents; /* during a cut: says which */
+    size_t low;        /* what was synced since somebody asked changed nothing below it */
 };
 
 /* A change of a folder that is not synced. */
@@ -196,8 +197,10 @@ static void object_settle(int object, uint64_t upto)
 {
     struct object *it = &disk.objects[object];
     size_t n = upto > it->settled ? (size_t)(upto - it->settled) : 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        it->low = it->changes[i].at < it->low ? it->changes[i].at : it->low;
         change_do(object, &it->changes[i]);
+    }
     memmove(it->changes, it->changes + n, (it->count - n) * sizeof *it->changes);
     it->count -= n;
     it->settled += n;
@@ -318,6 +321,7 @@ void disk_note(const struct record_head *head, const char *name, const uint8_t *
         sync_ends(sync_of(head->thread), lies);
         break;
     case RECORD_YES:
+    case RECORD_TOLD:
         break;
     }
 }
@@ -341,29 +345,6 @@ static uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t x = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
     return x ^ x >> 29;
-}
-
-/* Is change number i of n kept? prefix: how many of the first are. */
-static bool cut_keeps(enum cut cut, size_t i, size_t prefix)
-{
-    switch (cut) {
-    case CUT_ALL:
-        return true;
-    case CUT_PREFIX:
-    case CUT_TAIL:
-        return i < prefix;
-    case CUT_SUBSET:
-    case CUT_TORN:
-        return luck_is(50);
-    case CUT_LATE:
-        return luck_is(90);
-    case CUT_EARLY:
-        return luck_is(10);
-    case CUT_NONE:
-    case CUT_COUNT:
-        break;
-    }
-    return false;
 }
 
 static void change_tear(int object, const struct change *change)
@@ -472,6 +453,17 @@ int disk_create(const char *name)
 void disk_remove(const char *name)
 {
     disk.view[disk_name(name)] = NOTHING;
+}
+
+size_t disk_steady(int object, size_t *stays)
+{
+    struct object *it = &disk.objects[object];
+    *stays = SIZE_MAX;
+    for (size_t i = 0; i < it->count; i++)
+        *stays = it->changes[i].at < *stays ? it->changes[i].at : *stays;
+    size_t low = it->low < *stays ? it->low : *stays;
+    it->low = SIZE_MAX;
+    return low;
 }
 
 uint64_t disk_print(const char *name)

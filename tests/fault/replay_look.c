@@ -50,27 +50,9 @@ static const struct {
 
 /* ---- tokens: as token() and key() of power.py make them ---- */
 
-static uint64_t mixed(uint64_t number)
-{
-    uint64_t x = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 static size_t pad_of(uint64_t x)
 {
     return (x >> 16) % ((x >> 8) % 8 == 0 ? 6000 : 60);
-}
-
-static bool hex_is(const uint8_t *text, uint64_t x)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < HEX; i++) {
-        if (text[i] != (uint8_t)digits[x >> (60 - 4 * i) & 15])
-            return false;
-    }
-    return true;
 }
 
 static bool pad_is(const uint8_t *text, size_t len)
@@ -90,8 +72,8 @@ static size_t token_at(const uint8_t *text, size_t len, uint64_t *number)
         return 0;
     for (*number = 0; at < 18 && at < len && text[at] >= '0' && text[at] <= '9'; at++)
         *number = *number * 10 + (text[at] - '0');
-    uint64_t x = mixed(*number);
-    if (at == 1 || len - at < HEX + 2 || text[at] != '-' || !hex_is(text + at + 1, x))
+    uint64_t x = record_mixed(*number);
+    if (at == 1 || len - at < HEX + 2 || text[at] != '-' || !record_hex_is(text + at + 1, x))
         return 0;
     at += HEX + 1;
     if (text[at] == '.')
@@ -315,14 +297,12 @@ void look_at_key(struct look *out)
         wrong(out, "callback.key", "is not there, or not whole");
 }
 
+/* The file's own journal is there only while a store is made. */
 uint64_t look_print(enum store store)
 {
-    static const char *const sides[] = {"", "-wal", "-journal"};
     char name[NAME_BYTES + 16];
-    uint64_t print = 0;
-    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
-        (void)snprintf(name, sizeof name, "%s%s", PLACES[store].db, sides[i]);
-        print = print * 31 + disk_print(name);
-    }
-    return print;
+    (void)snprintf(name, sizeof name, "%s-journal", PLACES[store].db);
+    uint64_t print = disk_print(PLACES[store].db) * 31 + disk_print(name);
+    (void)snprintf(name, sizeof name, "%s-wal", PLACES[store].db);
+    return print * 31 + wal_print(name);
 }

@@ -2,7 +2,6 @@
 that a cut in it may have left: nothing that was acknowledged is missing on any of them, the books
 balance, marks are never ahead of their stores. Some are given to the real programs. And the replayer
 finds what it should: a disk that lies about files or about folders, and an engine that syncs less."""
-import concurrent.futures
 import contextlib
 import os
 import re
@@ -11,7 +10,7 @@ import sqlite3
 import tempfile
 
 import pytest
-from power import CALM, build, key, record, replay, token
+from power import CALM, build, key, record, replay, replay_parts, token
 from support.house import House
 
 SEED = int(os.environ.get("ALDABA_POWER_SEED", "1"))
@@ -56,10 +55,7 @@ def tokens_of(data):
 
 
 def test_every_cut(tools, life):
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        ends = list(pool.map(lambda part: replay(life, tools[1], SEED * 2 + part, STATES // 2),
-                             range(2)))
-    for code, facts, said in ends:
+    for code, facts, said in replay_parts(life, tools[1], SEED, STATES):
         assert code == 0, said
         assert int(facts["acknowledged"]) > 800, said
         assert int(facts["states"]) >= STATES * 0.45, said
