@@ -78,6 +78,9 @@ static enum ald_rc check_damaged(struct spool_check *self)
 static enum ald_rc check_all(struct spool_check *self)
 {
     enum ald_rc rc = ald_store_check(self->store, check_fault, self);
+    if (rc == ALD_OK && !ald_store_summed(self->store))
+        ald_report_note(self->report, "spool.db: its pages carry no sums yet, so not every flipped "
+                                      "bit is found");
     while (rc == ALD_OK)
         rc = check_page(self);
     if (rc != ALD_NOTFOUND)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/base/log.h"
+
 bool ald_store_failed(const ald_store_t *self)
 {
     return self->failed;
@@ -360,6 +362,20 @@ enum ald_rc ald_stmt_run(ald_stmt_t *stmt)
 int64_t ald_stmt_i64(ald_stmt_t *stmt, int column)
 {
     return sqlite3_column_int64(stmt->handle, column);
+}
+
+unsigned ald_stmt_index(ald_stmt_t *stmt, int column, unsigned count)
+{
+    int64_t value = ald_stmt_i64(stmt, column);
+    if (value >= 0 && value < (int64_t)count)
+        return (unsigned)value;
+    stmt->store->failed = true;
+    ald_log(
+        ALD_ERROR, "store.damaged",
+        "path=%s value=%lld text=\"a row holds what was never written: look with aldaba fsck, and "
+        "put back a backup\"",
+        ALD_Q(stmt->store->path), (long long)value);
+    return 0;
 }
 
 /* The length is asked for after the pointer: a conversion would change it. */

@@ -3,6 +3,8 @@
  * sqlite.c: statements and transactions. sqlite_open.c: start-up protocol, migrations, close.
  * sqlite_wal.c: checkpoints and copies. sqlite_checkpointer.c: checkpoints beside the commits.
  * sqlite_log.c: what the log is written through. sqlite_syncer.c: syncs beside what comes next.
+ * sqlite_pages.c: sums of the file's pages.
+ * sqlite_tail.c: what the engine will drop of a log.
  * sqlite_check.c: is a file whole?
  */
 #ifndef ALD_STORE_SQLITE_H
@@ -39,6 +41,7 @@ struct ald_store {
     int lock_fd; /* -1 when read-only */
     char path[ALD_STORE_PATH_MAX];
     bool read_only;
+    bool still;
     bool failed; /* for good, until opened again */
     bool in_tx;
     bool undone; /* the disk was full: the engine's transaction is gone, the caller's not yet */
@@ -107,6 +110,25 @@ void store_syncer_wait(struct store_syncer *self);
 int store_syncer_code(struct store_syncer *self);
 int store_syncer_fd(const struct store_syncer *self);
 void store_syncer_heard(struct store_syncer *self);
+
+/* The file system under all handles: pages of the file carry sums. ask: a file that is made by this
+ * handle, or made anew by VACUUM, has them. summed: this one has, as far as it was read. like: a
+ * copy that is written is to have them where its original has.
+ * watch: pages that are read and are not as they were written are told to fn, not to the log.
+ * read_all: read them all, also those that hold nothing; only a file that nobody writes. */
+enum { STORE_PAGE_SUM_BYTES = 16 };
+typedef void store_page_fn(void *context, int64_t page);
+sqlite3_vfs *store_pages_system(void);
+const char *store_pages_vfs(void);
+int store_pages_ask(sqlite3 *db);
+bool store_pages_summed(sqlite3 *db);
+void store_pages_like(sqlite3 *copy, sqlite3 *original);
+void store_pages_watch(sqlite3 *db, store_page_fn *fn, void *context);
+int store_pages_read_all(sqlite3 *db);
+
+/* Pages of this log that are good, behind one that is not, with a commit among them: the engine
+ * will not read them. */
+int64_t store_log_lost(const char *path);
 
 /* Wait for the round that is under way, if there is one; its error fails the store. */
 void store_checkpointer_settle(ald_store_t *self);

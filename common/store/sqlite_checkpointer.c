@@ -40,7 +40,8 @@ static void *checkpointer_run(void *arg)
 
 static int checkpointer_open(struct store_checkpointer *self, const char *path)
 {
-    int code = sqlite3_open_v2(path, &self->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    int code = sqlite3_open_v2(path, &self->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                               store_pages_vfs());
     if (code == SQLITE_OK)
         (void)sqlite3_extended_result_codes(self->db, 1);
     /* The engine knows of the log only once it has read. */

@@ -212,15 +212,15 @@ int store_log_sync(sqlite3_file *file)
 const char *store_log_vfs(void)
 {
     (void)pthread_mutex_lock(&log_system.lock);
-    sqlite3_vfs *real = sqlite3_vfs_find(NULL);
-    ALD_ASSERT(real != NULL);
-    if (log_system.real != real) {
+    sqlite3_vfs *real = store_pages_system();
+    int bytes = (int)sizeof(struct log_file) + real->szOsFile;
+    if (log_system.real != real || log_system.vfs.szOsFile != bytes) {
         if (log_system.real != NULL)
             (void)sqlite3_vfs_unregister(&log_system.vfs);
         log_system.real = real;
         log_system.vfs = *real;
         log_system.vfs.zName = "aldaba-log";
-        log_system.vfs.szOsFile = (int)sizeof(struct log_file) + real->szOsFile;
+        log_system.vfs.szOsFile = bytes;
         log_system.vfs.xOpen = log_open;
         ALD_ASSERT(sqlite3_vfs_register(&log_system.vfs, 0) == SQLITE_OK);
     }

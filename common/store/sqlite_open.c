@@ -11,12 +11,14 @@
 
 #include "common/base/buf.h"
 #include "common/base/codec.h"
+#include "common/base/log.h"
 #include "common/base/regular.h"
 #include "common/store/disk.h"
 
 enum {
     OPEN_AUTOCHECKPOINT = 20000, /* pages */
     OPEN_BUSY_MS = 5000,
+    OPEN_ANEW_PAGES = 65536, /* 256 MiB */
     OPEN_SIDE_PATH_MAX = ALD_STORE_PATH_MAX + 16,
     OPEN_STEP_SQL_MAX = 512
 };
@@ -88,6 +90,14 @@ static enum ald_rc open_settle(const ald_store_t *self, struct ald_err *err)
     if (open_size(self->path) == 0 && open_size(path) > 0)
         return ald_err_set(err, ALD_CORRUPT, "%s is empty but has a log: restore a backup.",
                            self->path);
+    int64_t lost = store_log_lost(path);
+    if (lost > 0)
+        ald_log(
+            ALD_WARN, "store.log_cut",
+            "path=%s pages=%lld text=\"the log has a page that is not as it was written, and what "
+            "follows it is dropped: after a loss of power it was never acknowledged, else the "
+            "disk is not to be trusted\"",
+            ALD_Q(path), (long long)lost);
     return ALD_OK;
 }
 
@@ -130,7 +140,8 @@ static int open_still(ald_store_t *self)
     ald_percent_encode(&uri, ald_span_str(self->path));
     ald_buf_put_str(&uri, "?immutable=1");
     int code = sqlite3_open_v2(ald_buf_str(&uri), &self->db,
-                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                               store_pages_vfs());
     ald_buf_free(&uri);
     return code;
 }
@@ -140,7 +151,7 @@ static enum ald_rc open_engine(ald_store_t *self, bool still, struct ald_err *er
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     ALD_ASSERT(pthread_once(&once, open_library) == 0);
     int flags = self->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
-    const char *vfs = self->read_only ? NULL : store_log_vfs();
+    const char *vfs = self->read_only ? store_pages_vfs() : store_log_vfs();
     int code = still ? open_still(self)
                      : sqlite3_open_v2(self->path, &self->db, flags | SQLITE_OPEN_NOMUTEX, vfs);
     if (code != SQLITE_OK)
@@ -186,7 +197,9 @@ static enum ald_rc open_pragmas(ald_store_t *self, const struct ald_store_option
              "PRAGMA journal_size_limit=%lld; %s",
              (long long)(cache_kib > 0 ? cache_kib : 2000), (long long)self->wal_max_bytes,
              fresh && options->shrink ? "PRAGMA auto_vacuum=INCREMENTAL;" : "");
-    int code = sqlite3_exec(self->db, sql, NULL, NULL, NULL);
+    int code = self->read_only ? SQLITE_OK : store_pages_ask(self->db);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(self->db, sql, NULL, NULL, NULL);
     if (code != SQLITE_OK)
         return open_error(self, store_rc(self, code), "settings", err);
     enum ald_rc rc = store_get_i64(self, "PRAGMA page_size", &self->page_bytes);
@@ -209,6 +222,22 @@ static enum ald_rc open_recover(ald_store_t *self, struct ald_err *err)
         return open_error(self, rc, "first checkpoint", err);
     rc = ald_disk_sync_folder_of(self->path);
     return rc == ALD_OK ? ALD_OK : open_error(self, rc, "folder", err);
+}
+
+/* A file that an older program made has no sums of its pages: it is made anew, with them. A large
+ * one would keep its service waiting, and one on a full disk has no room: they stay as they are,
+ * which who looks at them is told. */
+static enum ald_rc open_sums(ald_store_t *self, struct ald_err *err)
+{
+    int64_t pages = 0;
+    if (store_pages_summed(self->db))
+        return ALD_OK;
+    enum ald_rc rc = store_get_i64(self, "PRAGMA page_count", &pages);
+    if (rc == ALD_OK && pages <= OPEN_ANEW_PAGES)
+        rc = ald_store_exec(self, "VACUUM");
+    if (rc == ALD_OK)
+        rc = ald_store_checkpoint(self, ALD_CHECKPOINT_TRUNCATE);
+    return rc == ALD_OK || rc == ALD_FULL ? ALD_OK : open_error(self, rc, "sums", err);
 }
 
 static int64_t open_program_version(const struct ald_store_options *options)
@@ -299,6 +328,8 @@ static enum ald_rc open_all(ald_store_t *self, const struct ald_store_options *o
     if (rc == ALD_OK && !self->read_only)
         rc = open_recover(self, err);
     if (rc == ALD_OK && !self->read_only)
+        rc = open_sums(self, err);
+    if (rc == ALD_OK && !self->read_only)
         rc = open_migrate(self, options, err);
     if (rc == ALD_OK && options->checkpoint_beside && !self->read_only) {
         int code = store_checkpointer_new(self->path, &self->checkpointer);
@@ -327,6 +358,7 @@ static ald_store_t *open_new(const struct ald_store_options *options)
     ALD_ASSERT(self != NULL);
     self->lock_fd = -1;
     self->read_only = options->read_only;
+    self->still = options->still;
     self->busy_ms = options->busy_ms > 0 ? (int)options->busy_ms : OPEN_BUSY_MS;
     self->autocheckpoint =
         options->wal_autocheckpoint > 0 ? options->wal_autocheckpoint : OPEN_AUTOCHECKPOINT;

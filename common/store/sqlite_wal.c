@@ -164,9 +164,11 @@ static enum ald_rc backup_connect(ald_backup_t *self, struct ald_err *err)
     /* Nothing is durable or atomic before finish, which syncs and renames. */
     static const char pragmas[] = "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF";
     int code = sqlite3_open_v2(self->partial, &self->db,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, store_pages_vfs());
     if (code == SQLITE_OK)
         code = sqlite3_exec(self->db, pragmas, NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        store_pages_like(self->db, self->store->db);
     if (code == SQLITE_OK)
         self->copy = sqlite3_backup_init(self->db, "main", self->store->db, "main");
     if (self->copy != NULL)

@@ -145,9 +145,16 @@ ALD_NODISCARD enum ald_rc ald_stmt_run(ald_stmt_t *stmt);
 /* Columns 0, 1, 2 ... of the row; spans are borrowed until the next step or reset. NULL is 0 or an
  * empty span. */
 int64_t ald_stmt_i64(ald_stmt_t *stmt, int column);
+/* The same for a number of a fixed set, which is below count. Another one is damage: 0 is returned,
+ * and the store has failed as by ALD_CORRUPT, so that nothing that follows from it is kept. */
+unsigned ald_stmt_index(ald_stmt_t *stmt, int column, unsigned count);
 struct ald_span ald_stmt_text(ald_stmt_t *stmt, int column);
 struct ald_span ald_stmt_blob(ald_stmt_t *stmt, int column);
 bool ald_stmt_is_null(ald_stmt_t *stmt, int column);
+
+/* Do the pages of the file carry sums, so that any flipped bit is found? Those of a file that an
+ * older program made do not, until it is made anew. */
+bool ald_store_summed(ald_store_t *self);
 
 /* Read the whole file and say what is wrong in it: pages, order, indexes, constraints. Takes as
  * long as reading it takes; within one snapshot. fn is called with each fault, up to a bound.

@@ -201,8 +201,9 @@ def test_what_is_altered_is_found(made, name, sql, says):
     house, copy = made
     altered(copy, name, sql)
     done = house.aldaba("restore", copy, "--verify")
-    if says is None:
-        assert done.returncode == 0, "nothing was on its way"
+    if says is None:  # nothing was on its way: all that is wrong is that another hand wrote pages
+        wrong = [line for line in done.stdout.splitlines() if line.startswith("problem")]
+        assert all("is not as it was written" in line for line in wrong), done
     else:
         assert done.returncode == 1 and says in done.stdout, done
 
