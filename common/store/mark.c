@@ -10,16 +10,19 @@
 #include "common/base/regular.h"
 #include "common/store/disk.h"
 
-/* A slot: magic, round, lane, seq, last_n, wall_ms as big-endian 64-bit words, then the SHA-256 of
- * those. The slots lie in different pages, so that one torn write can't reach both. */
+/* A slot: magic, round, lane, seq, last_n, wall_ms, received, created as big-endian 64-bit words,
+ * then the SHA-256 of those. The slots lie in different pages, so that one torn write can't reach
+ * both. The first format ends with wall_ms. */
 enum {
     MARK_SLOTS = 2,
     MARK_SLOT_AT = 4096,
-    MARK_WORDS = 6,
+    MARK_WORDS = 8,
+    MARK_WORDS_1 = 6,
     MARK_HEAD = MARK_WORDS * 8,
     MARK_SLOT_BYTES = MARK_HEAD + 32
 };
-static const uint64_t MARK_MAGIC = UINT64_C(0x616c644d41524b31); /* "aldMARK1" */
+static const uint64_t MARK_MAGIC_1 = UINT64_C(0x616c644d41524b31); /* "aldMARK1" */
+static const uint64_t MARK_MAGIC = UINT64_C(0x616c644d41524b32);   /* "aldMARK2" */
 
 enum mark_slot_state { SLOT_EMPTY, SLOT_VALID, SLOT_DAMAGED };
 
@@ -53,8 +56,9 @@ static uint64_t mark_get_u64(const uint8_t *at)
 
 static void mark_encode(uint64_t round, const struct ald_mark_values *values, uint8_t *slot)
 {
-    const uint64_t words[MARK_WORDS] = {MARK_MAGIC,  round,          values->lane,
-                                        values->seq, values->last_n, (uint64_t)values->wall_ms};
+    const uint64_t words[MARK_WORDS] = {MARK_MAGIC,       round,          values->lane,
+                                        values->seq,      values->last_n, (uint64_t)values->wall_ms,
+                                        values->received, values->created};
     for (size_t i = 0; i < MARK_WORDS; i++)
         mark_put_u64(slot + 8 * i, words[i]);
     ald_sha256(ald_span_of(slot, MARK_HEAD), slot + MARK_HEAD);
@@ -63,14 +67,18 @@ static void mark_encode(uint64_t round, const struct ald_mark_values *values, ui
 static bool mark_decode(const uint8_t *slot, uint64_t *round, struct ald_mark_values *out)
 {
     uint8_t sum[32];
-    ald_sha256(ald_span_of(slot, MARK_HEAD), sum);
-    if (mark_get_u64(slot) != MARK_MAGIC || memcmp(sum, slot + MARK_HEAD, sizeof sum) != 0)
+    bool first = mark_get_u64(slot) == MARK_MAGIC_1;
+    size_t head = first ? (size_t)MARK_WORDS_1 * 8 : (size_t)MARK_HEAD;
+    ald_sha256(ald_span_of(slot, head), sum);
+    if (!(first || mark_get_u64(slot) == MARK_MAGIC) || memcmp(sum, slot + head, sizeof sum) != 0)
         return false;
     *round = mark_get_u64(slot + 8);
     *out = (struct ald_mark_values){.lane = mark_get_u64(slot + 16),
                                     .seq = mark_get_u64(slot + 24),
                                     .last_n = mark_get_u64(slot + 32),
-                                    .wall_ms = (int64_t)mark_get_u64(slot + 40)};
+                                    .wall_ms = (int64_t)mark_get_u64(slot + 40),
+                                    .received = first ? 0 : mark_get_u64(slot + 48),
+                                    .created = first ? 0 : mark_get_u64(slot + 56)};
     return true;
 }
 
@@ -133,6 +141,15 @@ static enum ald_rc mark_claim(const ald_mark_t *self)
     return code == ENOSPC || code == EDQUOT ? ALD_FULL : ALD_IO;
 }
 
+/* What a cut left torn is whole again, so that what is found torn later did rot. */
+static enum ald_rc mark_mend(ald_mark_t *self)
+{
+    struct ald_mark_values values = self->values;
+    if (ald_mark_write(self, &values) == ALD_OK)
+        (void)!ald_mark_sync(self);
+    return self->failed ? ALD_IO : ALD_OK;
+}
+
 enum ald_rc ald_mark_open(const char *path, ald_mark_t **out, struct ald_err *err)
 {
     *out = NULL;
@@ -152,12 +169,26 @@ enum ald_rc ald_mark_open(const char *path, ald_mark_t **out, struct ald_err *er
         rc = ald_disk_sync_folder_of(path);
     if (rc == ALD_OK)
         rc = mark_load(self);
+    if (rc == ALD_OK && self->torn && self->known)
+        rc = mark_mend(self);
     if (rc != ALD_OK) {
         ald_mark_destroy(&self);
         return ald_err_set(err, rc, "The mark %s can't be read or made: look at the disk.", path);
     }
     *out = self;
     return ALD_OK;
+}
+
+enum ald_rc ald_mark_look(const char *path, struct ald_mark_values *out, bool *torn)
+{
+    ald_mark_t self = {.fd = ald_regular_open(path, O_RDONLY)};
+    *torn = false;
+    if (self.fd < 0)
+        return errno == ENOENT ? ALD_NOTFOUND : ALD_IO;
+    enum ald_rc rc = mark_load(&self);
+    close(self.fd);
+    *torn = self.torn;
+    return rc == ALD_OK ? ald_mark_read(&self, out) : rc;
 }
 
 void ald_mark_destroy(ald_mark_t **self_p)

@@ -23,10 +23,12 @@
 typedef struct ald_mark ald_mark_t;
 
 struct ald_mark_values {
-    uint64_t lane;   /* lane of the feed */
-    uint64_t seq;    /* last sequence number in it */
-    uint64_t last_n; /* last n of the task ids, or the last id: the owner's choice */
-    int64_t wall_ms; /* when */
+    uint64_t lane;     /* lane of the feed */
+    uint64_t seq;      /* last sequence number in it */
+    uint64_t last_n;   /* last n of the task ids, or the last id: the owner's choice */
+    int64_t wall_ms;   /* when */
+    uint64_t received; /* callbacks, ever; 0 as well where it was not told */
+    uint64_t created;  /* tasks, ever; the same */
 };
 
 /* Open or create (0600) the mark at path; the folder must be there.
@@ -39,8 +41,13 @@ void ald_mark_destroy(ald_mark_t **self_p);
 /* The newest valid values, as found at open or written since.
  * ALD_OK. ALD_NOTFOUND: never written. ALD_CORRUPT: no slot is valid, although it was written. */
 ALD_NODISCARD enum ald_rc ald_mark_read(const ald_mark_t *self, struct ald_mark_values *out);
-/* A slot was damaged when the mark was opened: ald_mark_read may be one sync behind. */
+/* A slot was damaged when the mark was opened: ald_mark_read may be one sync behind. The other one
+ * was written over it. */
 bool ald_mark_torn(const ald_mark_t *self);
+
+/* Look at a mark without touching it. *torn: a slot of it is damaged. ALD_OK; ALD_NOTFOUND: there
+ * is none, or it was never written; ALD_CORRUPT: no slot is valid; ALD_IO. */
+ALD_NODISCARD enum ald_rc ald_mark_look(const char *path, struct ald_mark_values *out, bool *torn);
 
 /* Write; not yet durable. ALD_OK. ALD_FULL: not written, may be tried again. ALD_IO: from now on
  * every call says so, until opened again. */

@@ -4,6 +4,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/text.h"
+#include "common/store/mark.h"
 #include "proto/msg_limits.h"
 #include "services/dlq/schema.h"
 
@@ -14,6 +15,7 @@ struct verify {
     struct ald_report *report;
     char letter[ALD_ULID_MAX]; /* the last one that was read */
     int64_t originals, spoilt;
+    uint64_t mark; /* how far the numbers had come */
 };
 
 static void verify_fault(void *context, struct ald_span fault)
@@ -151,11 +153,56 @@ static enum ald_rc verify_letters(struct verify *self)
     return rc == ALD_NOTFOUND ? ALD_OK : rc;
 }
 
+/* ---- the mark ---- */
+
+/* Read before the store is: whoever is at work writes the store first. 0: it tells nothing. */
+static uint64_t verify_mark(struct verify *self, const char *path)
+{
+    char mark[ALD_STORE_PATH_MAX + sizeof ".mark"];
+    struct ald_mark_values values = {0};
+    bool torn = false;
+    (void)snprintf(mark, sizeof mark, "%s.mark", path);
+    enum ald_rc rc = ald_mark_look(mark, &values, &torn);
+    if (rc == ALD_IO || rc == ALD_CORRUPT)
+        ald_report_problem(self->report, "letters.db.mark can't be read: whether letters.db is "
+                                         "whole to its end can't be told");
+    else if (torn && ald_store_has_log(path))
+        ald_report_note(self->report, "letters.db.mark: one of its two slots is not whole, as "
+                                      "after a loss of power");
+    else if (torn)
+        ald_report_problem(self->report, "letters.db.mark: one of its two slots is not as it was "
+                                         "written");
+    return rc == ALD_OK ? values.seq : 0;
+}
+
+static enum ald_rc verify_numbers(struct verify *self)
+{
+    ald_stmt_t *stmt = NULL;
+    uint64_t next = 1;
+    enum ald_rc rc =
+        ald_store_prepare(self->store, "SELECT value FROM facts WHERE name = 'next_number'", &stmt);
+    if (rc != ALD_OK)
+        return rc;
+    rc = ald_stmt_step(stmt);
+    if (rc == ALD_OK && ald_stmt_i64(stmt, 0) > 1)
+        next = (uint64_t)ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    if (self->mark > next)
+        ald_report_problem(self->report,
+                           "letters.db is behind letters.db.mark, so its log was cut or rotted, "
+                           "or it is an older copy: its next number is %llu instead of %llu",
+                           (unsigned long long)next, (unsigned long long)self->mark);
+    return rc == ALD_NOTFOUND ? ALD_OK : rc;
+}
+
 static enum ald_rc verify_store(struct verify *self)
 {
     int64_t version = ald_store_version(self->store);
     ald_report_fact(self->report, "letters.schema", version);
     enum ald_rc rc = ald_store_check(self->store, verify_fault, self);
+    if (rc == ALD_OK && !ald_store_summed(self->store))
+        ald_report_note(self->report, "letters.db: its pages carry no sums yet, so not every "
+                                      "flipped bit is found");
     if (rc == ALD_OK && version < SCHEMA_STEPS) {
         ald_report_note(self->report,
                         "letters.db has schema %lld; a dlq of this version brings it to %d at its "
@@ -167,6 +214,8 @@ static enum ald_rc verify_store(struct verify *self)
         rc = verify_originals(self);
     if (rc == ALD_OK)
         rc = verify_tallies(self);
+    if (rc == ALD_OK)
+        rc = verify_numbers(self);
     return rc == ALD_OK ? verify_letters(self) : rc;
 }
 
@@ -183,6 +232,7 @@ enum ald_rc verify_look(const char *dir, struct ald_report *report, struct ald_e
                                               .read_only = true,
                                               .older = true,
                                               .still = !ald_store_has_log(path)};
+    self.mark = verify_mark(&self, path);
     enum ald_rc rc = ald_store_open(&options, &self.store, err);
     if (rc != ALD_OK)
         return rc;

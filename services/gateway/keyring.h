@@ -31,4 +31,9 @@ void keyring_take(keyring_t *self, struct ald_span blob);
 const struct ald_keys *keyring_keys(keyring_t *self, struct keyring_copy *copy);
 bool keyring_known(keyring_t *self);
 
+/* `--verify DIR`: the spool in dir, and the file of keys beside it. As ald_spool_check. */
+struct ald_report;
+ALD_NODISCARD enum ald_rc keyring_verify(const char *dir, struct ald_report *report,
+                                         struct ald_err *err);
+
 #endif

@@ -1,6 +1,6 @@
-#include "common/store/spool.h"
 #include "services/gateway/adopt.h"
 #include "services/gateway/gateway.h"
+#include "services/gateway/keyring.h"
 
 enum { MAIN_PATIENCE_MS = 60000 };
 
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
         .healthy = gateway_healthy,
         .reload = gateway_reload,
         .measure = gateway_measure,
-        .verify = ald_spool_check,
+        .verify = keyring_verify,
     };
     return ald_service_main(argc, argv, &ops, &self);
 }

@@ -12,8 +12,8 @@ uint64_t event_row_seq(ald_stmt_t *stmt)
 bool event_row_is(ald_stmt_t *stmt, const char *provider, const char *state)
 {
     return (provider[0] == '\0' || ald_span_eq_str(ald_stmt_text(stmt, 2), provider)) &&
-           (state[0] == '\0' ||
-            strcmp(state, ald_state_name((enum ald_state)ald_stmt_i64(stmt, 3))) == 0);
+           (state[0] == '\0' || strcmp(state, ald_state_name((enum ald_state)ald_stmt_index(
+                                                  stmt, 3, ALD_STATE_COUNT))) == 0);
 }
 
 void event_row_read(ald_stmt_t *stmt, uint64_t lane, struct msg_event *event)
@@ -26,10 +26,12 @@ void event_row_read(ald_stmt_t *stmt, uint64_t lane, struct msg_event *event)
                                 .result = ald_stmt_blob(stmt, 10)};
     const char *type = ald_stmt_i64(stmt, 6) != 0 ? "json" : "text";
     ald_text_cut(event->provider, sizeof event->provider, ald_stmt_text(stmt, 2));
-    ald_text_cut(event->state, sizeof event->state,
-                 ald_span_str(ald_state_name((enum ald_state)ald_stmt_i64(stmt, 3))));
-    ald_text_cut(event->source, sizeof event->source,
-                 ald_span_str(ald_source_name((enum ald_source)ald_stmt_i64(stmt, 4))));
+    ald_text_cut(
+        event->state, sizeof event->state,
+        ald_span_str(ald_state_name((enum ald_state)ald_stmt_index(stmt, 3, ALD_STATE_COUNT))));
+    ald_text_cut(
+        event->source, sizeof event->source,
+        ald_span_str(ald_source_name((enum ald_source)ald_stmt_index(stmt, 4, ALD_SOURCE_COUNT))));
     ald_text_cut(event->code, sizeof event->code, ald_stmt_text(stmt, 5));
     ald_text_cut(event->result_type, sizeof event->result_type, ald_span_str(type));
     ald_text_cut(event->trace, sizeof event->trace, ald_stmt_text(stmt, 9));

@@ -156,6 +156,11 @@ enum ald_rc keep_mark_open(struct tracker *self, struct ald_err *err)
     return ald_mark_open(path, &self->mark, err);
 }
 
+static uint64_t keep_book(const struct tracker *self, unsigned book)
+{
+    return (uint64_t)self->vault.books.value[book];
+}
+
 /* Never ahead of what is on disk. */
 static void keep_mark(struct tracker *self)
 {
@@ -169,10 +174,13 @@ static void keep_mark(struct tracker *self)
     struct ald_mark_values mark = {.lane = self->vault.lane,
                                    .seq = self->vault.last_seq,
                                    .last_n = self->ids.last_n * ALD_TRACKERS,
-                                   .wall_ms = ald_clock_now().wall_ms};
+                                   .wall_ms = ald_clock_now().wall_ms,
+                                   .received = keep_book(self, BOOK_RECEIVED),
+                                   .created = keep_book(self, BOOK_CREATED)};
     struct ald_mark_values told;
     bool same = ald_mark_read(self->mark, &told) == ALD_OK && told.lane == mark.lane &&
-                told.seq == mark.seq && told.last_n == mark.last_n;
+                told.seq == mark.seq && told.last_n == mark.last_n &&
+                told.received == mark.received && told.created == mark.created;
     if (same)
         return; /* an idle tracker leaves the disk alone */
     if (ald_mark_write(self->mark, &mark) == ALD_OK && ald_mark_sync(self->mark) == ALD_OK)
@@ -224,6 +232,11 @@ static void keep_lane_write(struct tracker *self)
     (void)!vault_commit(&self->vault); /* the error is sticky, and seen by who reads back */
 }
 
+static uint64_t keep_missing(uint64_t told, uint64_t found)
+{
+    return told > found ? told - found : 0;
+}
+
 /* A store behind its mark has forgotten numbers that others have seen: go on in a new lane. So has,
  * as far as can be told, one without a mark: a backup brings none. */
 static void keep_check_mark(struct tracker *self)
@@ -244,15 +257,18 @@ static void keep_check_mark(struct tracker *self)
         return;
     }
     ald_idgen_above(&self->ids, mark.last_n);
-    bool behind = mark.lane > self->vault.lane ||
+    uint64_t received = keep_missing(mark.received, keep_book(self, BOOK_RECEIVED));
+    uint64_t created = keep_missing(mark.created, keep_book(self, BOOK_CREATED));
+    bool behind = mark.lane > self->vault.lane || received > 0 || created > 0 ||
                   (mark.lane == self->vault.lane && mark.seq > self->vault.last_seq);
     if (!behind)
         return;
     ald_log(ALD_ERROR, "store.behind",
             "lane=%" PRIu64 " seq=%" PRIu64 " mark_lane=%" PRIu64 " mark_seq=%" PRIu64
-            " text=\"acknowledged results are missing; a new lane of the feed begins, and what is "
+            " missing_callbacks=%" PRIu64 " missing_tasks=%" PRIu64
+            " text=\"what was acknowledged is missing; a new lane of the feed begins, and what is "
             "open is polled again\"",
-            self->vault.lane, self->vault.last_seq, mark.lane, mark.seq);
+            self->vault.lane, self->vault.last_seq, mark.lane, mark.seq, received, created);
     keep_new_lane(self, &mark);
 }
 

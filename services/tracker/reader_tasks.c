@@ -52,8 +52,8 @@ void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct ms
         return;
     ald_stmt_bind_i64(stmt, 1, (int64_t)seq);
     if (reading_step(self, stmt)) {
-        enum ald_state state = (enum ald_state)ald_stmt_i64(stmt, 0);
-        enum ald_source source = (enum ald_source)ald_stmt_i64(stmt, 1);
+        enum ald_state state = (enum ald_state)ald_stmt_index(stmt, 0, ALD_STATE_COUNT);
+        enum ald_source source = (enum ald_source)ald_stmt_index(stmt, 1, ALD_SOURCE_COUNT);
         ald_text_cut(view->state, sizeof view->state, ald_span_str(ald_state_name(state)));
         ald_text_cut(view->source, sizeof view->source, ald_span_str(ald_source_name(source)));
         ald_text_cut(view->code, sizeof view->code, ald_stmt_text(stmt, 2));

@@ -44,11 +44,11 @@ static void timeline_arrivals(struct timeline *self, uint64_t task)
         char text[ALD_TEXT_MAX];
         char letter[ALD_ULID_MAX];
         ald_text_cut(letter, sizeof letter, ald_stmt_text(stmt, 3));
-        enum ald_disposition now = (enum ald_disposition)ald_stmt_i64(stmt, 1);
+        enum ald_disposition now = (enum ald_disposition)ald_stmt_index(stmt, 1, ALD_DISP_COUNT);
         bool later = letter[0] != '\0' && now != ALD_DISP_DEAD; /* what it became by its letter */
         (void)snprintf(text, sizeof text, "%s, proof %s%s%s%s%s",
                        ald_disposition_name(later ? ALD_DISP_DEAD : now),
-                       ald_proof_name((enum ald_proof)ald_stmt_i64(stmt, 2)),
+                       ald_proof_name((enum ald_proof)ald_stmt_index(stmt, 2, ALD_PROOF_COUNT)),
                        letter[0] != '\0' ? ", letter " : "", letter, later ? ", later " : "",
                        later ? ald_disposition_name(now) : "");
         timeline_add(self, ald_stmt_i64(stmt, 0), "callback", ald_span_str(text));
@@ -87,7 +87,8 @@ static void timeline_result(struct timeline *self, uint64_t last)
             return;
         ald_stmt_bind_i64(stmt, 1, (int64_t)last);
         if (reading_step(self->reading, stmt)) {
-            const char *state = ald_state_name((enum ald_state)ald_stmt_i64(stmt, 1));
+            const char *state =
+                ald_state_name((enum ald_state)ald_stmt_index(stmt, 1, ALD_STATE_COUNT));
             before = (uint64_t)ald_stmt_i64(stmt, 2);
             if (before == 0)
                 timeline_add(self, ald_stmt_i64(stmt, 0), "result", ald_span_str(state));

@@ -93,8 +93,9 @@ static void vault_arrival_read(ald_stmt_t *stmt, struct vault_arrival *out)
                                   .sender = ald_stmt_i64(stmt, 1),
                                   .num = (uint64_t)ald_stmt_i64(stmt, 2),
                                   .task = (uint64_t)ald_stmt_i64(stmt, 3),
-                                  .disposition = (enum ald_disposition)ald_stmt_i64(stmt, 4),
-                                  .proof = (enum ald_proof)ald_stmt_i64(stmt, 5),
+                                  .disposition =
+                                      (enum ald_disposition)ald_stmt_index(stmt, 4, ALD_DISP_COUNT),
+                                  .proof = (enum ald_proof)ald_stmt_index(stmt, 5, ALD_PROOF_COUNT),
                                   .at_ms = ald_stmt_i64(stmt, 6),
                                   .made_ms = ald_stmt_i64(stmt, 7),
                                   .ref = ald_stmt_text(stmt, 8)};

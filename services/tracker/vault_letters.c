@@ -84,13 +84,14 @@ bool vault_letter_find(struct vault *self, const char *letter, struct vault_lett
     ald_stmt_bind_str(stmt, 1, letter);
     bool found = vault_step(self, stmt);
     if (found)
-        *out = (struct vault_letter){.reason = (enum ald_reason)ald_stmt_i64(stmt, 0),
-                                     .state = (enum vault_letter_state)ald_stmt_i64(stmt, 1),
-                                     .outcome = (enum ald_disposition)ald_stmt_i64(stmt, 2),
-                                     .task = (uint64_t)ald_stmt_i64(stmt, 3),
-                                     .arrival = ald_stmt_i64(stmt, 4),
-                                     .proof = (enum ald_proof)ald_stmt_i64(stmt, 5),
-                                     .size = (uint64_t)ald_stmt_i64(stmt, 6)};
+        *out = (struct vault_letter){
+            .reason = (enum ald_reason)ald_stmt_index(stmt, 0, ALD_REASON_COUNT),
+            .state = (enum vault_letter_state)ald_stmt_index(stmt, 1, VAULT_LETTER_DROPPED + 1),
+            .outcome = (enum ald_disposition)ald_stmt_index(stmt, 2, ALD_DISP_COUNT),
+            .task = (uint64_t)ald_stmt_i64(stmt, 3),
+            .arrival = ald_stmt_i64(stmt, 4),
+            .proof = (enum ald_proof)ald_stmt_index(stmt, 5, ALD_PROOF_COUNT),
+            .size = (uint64_t)ald_stmt_i64(stmt, 6)};
     if (found)
         ald_text_cut(out->provider, sizeof out->provider, ald_stmt_text(stmt, 7));
     if (found)
@@ -289,9 +290,10 @@ void vault_each_unproven(struct vault *self, vault_unproven_fn *fn, void *contex
         return;
     ald_stmt_bind_i64(stmt, 1, ALD_PROOF_ID);
     while (vault_step(self, stmt)) {
-        struct vault_letter sum = {.reason = (enum ald_reason)ald_stmt_i64(stmt, 1),
-                                   .proof = (enum ald_proof)ald_stmt_i64(stmt, 2),
-                                   .size = (uint64_t)ald_stmt_i64(stmt, 4)};
+        struct vault_letter sum = {
+            .reason = (enum ald_reason)ald_stmt_index(stmt, 1, ALD_REASON_COUNT),
+            .proof = (enum ald_proof)ald_stmt_index(stmt, 2, ALD_PROOF_COUNT),
+            .size = (uint64_t)ald_stmt_i64(stmt, 4)};
         ald_text_cut(sum.provider, sizeof sum.provider, ald_stmt_text(stmt, 0));
         fn(context, sum.provider, &sum, (uint64_t)ald_stmt_i64(stmt, 3));
     }

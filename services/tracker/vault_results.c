@@ -125,7 +125,7 @@ bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vaul
     bool found = vault_step(self, stmt);
     if (found) {
         out->seq = seq;
-        out->state = (enum ald_state)ald_stmt_i64(stmt, 0);
+        out->state = (enum ald_state)ald_stmt_index(stmt, 0, ALD_STATE_COUNT);
         ald_text_cut(out->digest, sizeof out->digest, ald_stmt_text(stmt, 1));
         ald_text_cut(out->provider_id, sizeof out->provider_id, ald_stmt_text(stmt, 2));
         out->called = ald_stmt_i64(stmt, 3) != 0;

@@ -127,14 +127,15 @@ void vault_each_submit(struct vault *self, vault_submit_fn *fn, void *context)
     if (!stmt)
         return;
     while (vault_step(self, stmt)) {
-        struct submission submit = {.stage = (enum submission_stage)ald_stmt_i64(stmt, 1),
-                                    .attempt = (uint64_t)ald_stmt_i64(stmt, 2),
-                                    .lease = (uint64_t)ald_stmt_i64(stmt, 3),
-                                    .tries = (uint32_t)ald_stmt_i64(stmt, 4),
-                                    .strange = (uint32_t)ald_stmt_i64(stmt, 5),
-                                    .made_ms = ald_stmt_i64(stmt, 6),
-                                    .next_ms = ald_stmt_i64(stmt, 7),
-                                    .within_ms = ald_stmt_i64(stmt, 8)};
+        struct submission submit = {
+            .stage = (enum submission_stage)ald_stmt_index(stmt, 1, SUBMISSION_KEPT + 1),
+            .attempt = (uint64_t)ald_stmt_i64(stmt, 2),
+            .lease = (uint64_t)ald_stmt_i64(stmt, 3),
+            .tries = (uint32_t)ald_stmt_i64(stmt, 4),
+            .strange = (uint32_t)ald_stmt_i64(stmt, 5),
+            .made_ms = ald_stmt_i64(stmt, 6),
+            .next_ms = ald_stmt_i64(stmt, 7),
+            .within_ms = ald_stmt_i64(stmt, 8)};
         ald_text_cut(submit.letter, sizeof submit.letter, ald_stmt_text(stmt, 9));
         fn(context, (uint64_t)ald_stmt_i64(stmt, 0), &submit);
     }

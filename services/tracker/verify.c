@@ -7,14 +7,24 @@
 #include <unistd.h>
 
 #include "common/base/regular.h"
+#include "common/store/mark.h"
 #include "services/tracker/keyfile.h"
 #include "services/tracker/recount.h"
 #include "services/tracker/vault.h"
 
 struct verify {
+    const char *path;
     ald_store_t *store;
     struct ald_report *report;
+    enum ald_rc mark_rc;
+    struct ald_mark_values mark;
 };
+
+static const char VERIFY_LANE[] = "SELECT value FROM facts WHERE name = 'lane'";
+static const char VERIFY_SEQ[] = "SELECT max(coalesce((SELECT max(seq) FROM results), 0),"
+                                 " coalesce((SELECT value FROM facts WHERE name = 'last_seq'), 0))";
+static const char VERIFY_RECEIVED[] = "SELECT value FROM books WHERE name = 'arrivals.received'";
+static const char VERIFY_CREATED[] = "SELECT value FROM books WHERE name = 'tasks.created'";
 
 static void verify_fault(void *context, struct ald_span fault)
 {
@@ -94,8 +104,58 @@ static enum ald_rc verify_rows(struct verify *self)
         rc = verify_number(self, "SELECT max(seq) FROM results", &value);
     ald_report_fact(self->report, "feed.seq", value);
     if (rc == ALD_OK)
-        rc = verify_number(self, "SELECT value FROM facts WHERE name = 'lane'", &value);
+        rc = verify_number(self, VERIFY_LANE, &value);
     ald_report_fact(self->report, "feed.lane", value);
+    return rc;
+}
+
+/* ---- the mark ---- */
+
+/* Read before the store is: whoever is at work writes the store first. */
+static void verify_mark_read(struct verify *self, const char *dir)
+{
+    char path[ALD_STORE_PATH_MAX + 16];
+    bool torn = false;
+    (void)snprintf(path, sizeof path, "%s/tracker.mark", dir);
+    self->mark_rc = ald_mark_look(path, &self->mark, &torn);
+    if (self->mark_rc == ALD_IO || self->mark_rc == ALD_CORRUPT)
+        ald_report_problem(self->report, "tracker.mark can't be read: whether tracker.db is whole "
+                                         "to its end can't be told");
+    else if (torn && ald_store_has_log(self->path))
+        ald_report_note(self->report, "tracker.mark: one of its two slots is not whole, as after a "
+                                      "loss of power");
+    else if (torn)
+        ald_report_problem(self->report, "tracker.mark: one of its two slots is not as it was "
+                                         "written");
+}
+
+static enum ald_rc verify_mark(struct verify *self)
+{
+    int64_t lane = 0;
+    int64_t seq = 0;
+    int64_t received = 0;
+    int64_t created = 0;
+    enum ald_rc rc = self->mark_rc == ALD_OK ? verify_number(self, VERIFY_LANE, &lane) : ALD_OK;
+    if (rc != ALD_OK || self->mark_rc != ALD_OK)
+        return rc;
+    rc = verify_number(self, VERIFY_SEQ, &seq);
+    if (rc == ALD_OK)
+        rc = verify_number(self, VERIFY_RECEIVED, &received);
+    if (rc == ALD_OK)
+        rc = verify_number(self, VERIFY_CREATED, &created);
+    const struct ald_mark_values *mark = &self->mark;
+    bool results =
+        mark->lane > (uint64_t)lane || (mark->lane == (uint64_t)lane && mark->seq > (uint64_t)seq);
+    if (rc == ALD_OK &&
+        (results || mark->received > (uint64_t)received || mark->created > (uint64_t)created))
+        ald_report_problem(
+            self->report,
+            "tracker.db is behind tracker.mark, so its log was cut or rotted, or it is an older "
+            "copy: %lld callbacks and %lld tasks are there of %llu and %llu that were "
+            "acknowledged, and the last event is %lld:%lld instead of %llu:%llu",
+            (long long)received, (long long)created, (unsigned long long)mark->received,
+            (unsigned long long)mark->created, (long long)lane, (long long)seq,
+            (unsigned long long)mark->lane, (unsigned long long)mark->seq);
     return rc;
 }
 
@@ -106,6 +166,11 @@ static enum ald_rc verify_store(struct verify *self)
     int64_t version = ald_store_version(self->store);
     ald_report_fact(self->report, "tracker.schema", version);
     enum ald_rc rc = ald_store_check(self->store, verify_fault, self);
+    if (rc == ALD_OK && !ald_store_summed(self->store))
+        ald_report_note(self->report, "tracker.db: its pages carry no sums yet, so not every "
+                                      "flipped bit is found");
+    if (rc == ALD_OK && version >= ours)
+        rc = verify_mark(self);
     if (rc != ALD_OK || version >= ours)
         return rc == ALD_OK ? verify_rows(self) : rc;
     ald_report_note(
@@ -138,12 +203,13 @@ static void verify_key(struct verify *self, const char *dir)
 enum ald_rc verify_look(const char *dir, struct ald_report *report, struct ald_err *err)
 {
     char path[ALD_STORE_PATH_MAX];
-    struct verify self = {.report = report};
+    struct verify self = {.report = report, .path = path};
     if (snprintf(path, sizeof path, "%s/tracker.db", dir) >= (int)sizeof path)
         return ald_err_set(err, ALD_TOOBIG, "The path of the folder is too long.");
     struct ald_store_options options = vault_options(path, true);
     options.older = true;
     options.still = !ald_store_has_log(path);
+    verify_mark_read(&self, dir);
     enum ald_rc rc = ald_store_open(&options, &self.store, err);
     if (rc != ALD_OK)
         return rc;

@@ -11,8 +11,8 @@
 #include "common/base/rc.h"
 #include "common/store/report.h"
 
-/* Look at <dir>/tracker.db and <dir>/callback.key. ALD_OK: what there is to say is in the report.
- * Else the store can't be read, and err says why. */
+/* Look at <dir>/tracker.db, tracker.mark and callback.key there. ALD_OK: what there is to say is in
+ * the report. Else the store can't be read, and err says why. */
 ALD_NODISCARD enum ald_rc verify_look(const char *dir, struct ald_report *report,
                                       struct ald_err *err);
 

@@ -241,11 +241,11 @@ def replay(folder, replayer, seed, states, *more):
 PARTS = 2
 
 
-def replay_parts(folder, replayer, seed, states):
+def replay_parts(folder, replayer, seed, states, *more):
     """The same in so many processes: [(exit code, facts, what it said)]"""
     with concurrent.futures.ThreadPoolExecutor() as pool:
         return list(pool.map(lambda part: replay(folder, replayer, seed * PARTS + part,
-                                                 states // PARTS), range(PARTS)))
+                                                 states // PARTS, *more), range(PARTS)))
 
 
 def main():
@@ -265,7 +265,8 @@ def main():
                 shutil.rmtree(folder, ignore_errors=True)
                 os.makedirs(folder)
                 record(folder, recorder, seed, asked.callbacks, (0, 500, 3000)[seed % 3])
-            for code, _, said in replay_parts(folder, replayer, seed, asked.states // asked.seeds):
+            for code, _, said in replay_parts(folder, replayer, seed, asked.states // asked.seeds,
+                                              "--whole", 1000):
                 print(f"seed={seed} {said.strip()}", flush=True)
                 bad += code != 0
     return 1 if bad else 0

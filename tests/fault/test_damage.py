@@ -9,6 +9,7 @@ import sqlite3
 import tempfile
 
 import pytest
+from rot import rot
 from support.bus import Channel
 from support.house import House
 from support.knocker import Knocker
@@ -16,6 +17,8 @@ from support.ledger import Ledger
 from support.until import passes, until
 
 TASKS = 60
+FLIPS = int(os.environ.get("ALDABA_FLIPS", "200"))
+ROT_SEED = int(os.environ.get("ALDABA_ROT_SEED", "1"))
 ANSWERS_S = 3
 STALE = {"callback": {"stale_after": "5s"}, "poll": {"schedule": {"give_up_after": "600s"}}}
 CALM = {"callback": {"stale_after": "600s"}, "poll": {"schedule": {"give_up_after": "1200s"}}}
@@ -86,6 +89,55 @@ def test_log_of_the_tracker(damage):
         assert not any((event["lane"], event["seq"]) in old for event in again), "a number twice"
         assert min(e["lane"] for e in again) > max(lane for lane, _ in old), "not a new lane"
         assert house.aldaba("audit").returncode == 0
+
+
+@pytest.mark.parametrize("damage", [cut_tail, flip_middle])
+def test_log_that_forgets_what_is_no_result(damage):
+    """Tasks that were registered and callbacks that are parked: the feed's numbers tell nothing of
+    them, the mark counts them."""
+    with House(pollers=0, profile=CALM) as house:
+        house.start()
+        for number in range(TASKS):
+            house.register(str(10 ** 8 + number))
+            answer = house.public.get("/callback/sandbox", id=str(2 * 10 ** 8 + number), code="c")
+            assert answer.status == 200
+        passes(1.5)  # the mark is synced once a second
+        house.tracker.kill9()
+        assert house.aldaba("fsck").returncode == 0
+        damage(f"{house.folder}/data/tracker.db-wal")
+        checked = house.aldaba("fsck")
+        assert checked.returncode == 1 and "behind tracker.mark" in checked.stdout, checked
+        house.tracker.start()
+        said = [line for line in house.tracker.lines() if "store.behind" in line]
+        assert said and "level=error" in said[0], house.tracker.tail()
+        books = house.until_serving().books()
+        facts = dict(word.partition("=")[::2] for word in said[0].split())
+        assert int(facts["missing_callbacks"]) == TASKS - books["arrivals"]["received"] > 0
+        assert int(facts["missing_tasks"]) == TASKS - books["tasks"]["created"] > 0
+        passes(1.5)
+        house.tracker.restart()
+        assert not any("store.behind" in line for line in house.tracker.lines()), "again"
+
+
+def test_a_flip_in_the_last_second_of_the_log():
+    """The mark does not know of it yet; that good pages follow a bad one is said all the same."""
+    with House(pollers=0, profile=CALM) as house:
+        house.start()
+        passes(1.5)
+        for number in range(TASKS):
+            house.register(str(10 ** 8 + number))
+        house.tracker.kill9()
+        wal = f"{house.folder}/data/tracker.db-wal"
+        flip(wal, int(os.path.getsize(wal) * 0.9))
+        house.tracker.start()
+        assert any("store.log_cut" in line for line in house.tracker.lines()), house.tracker.tail()
+
+
+def test_any_bit_of_a_closed_store():
+    """rot.py: whatever bit is flipped, fsck finds it."""
+    missed, counts = rot(FLIPS, ROT_SEED)
+    assert not missed, (ROT_SEED, missed)
+    assert all(counts[name] for name in ("tracker.db", "letters.db", "spool/spool.db")), counts
 
 
 def test_flips_in_the_tracker_file():

@@ -4,13 +4,16 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "common/base/digest.h"
 #include "common/store/mark.h"
 #include "tests/unit/store/folder.h"
 
-enum { SLOT_AT = 4096, SLOT_BYTES = 80 };
+enum { SLOT_AT = 4096, SLOT_BYTES = 96 };
 
 static int setup(void **state)
 {
@@ -28,8 +31,12 @@ static int teardown(void **state)
 
 static struct ald_mark_values values_of(uint64_t seq)
 {
-    return (struct ald_mark_values){
-        .lane = 3, .seq = seq, .last_n = seq + 1000, .wall_ms = (int64_t)seq * 10};
+    return (struct ald_mark_values){.lane = 3,
+                                    .seq = seq,
+                                    .last_n = seq + 1000,
+                                    .wall_ms = (int64_t)seq * 10,
+                                    .received = seq * 2,
+                                    .created = seq * 3};
 }
 
 static ald_mark_t *mark_open(const struct folder *folder)
@@ -89,25 +96,78 @@ static void test_newest_counts_over_many_writes(void **state)
     }
 }
 
-/* Each byte of each slot, damaged: the other slot counts, and it is at most one sync old. */
+/* Each byte of each slot, damaged: the other slot counts, and it is at most one sync old. Whoever
+ * looks finds it; whoever opens it writes it anew. */
 static void test_every_flipped_bit_is_seen(void **state)
 {
     const char *path = folder_file(*state, "mark");
-    ald_mark_t *mark = mark_open(*state);
-    mark_put(mark, 1, true); /* slot 0 */
-    mark_put(mark, 2, true); /* slot 1 */
-    ald_mark_destroy(&mark);
     for (long slot = 0; slot < 2; slot++) {
         for (long at = 0; at < SLOT_BYTES; at++) {
+            struct ald_mark_values values;
             bool torn = false;
+            (void)unlink(path);
+            ald_mark_t *mark = mark_open(*state);
+            mark_put(mark, 1, true); /* slot 0 */
+            mark_put(mark, 2, true); /* slot 1 */
+            ald_mark_destroy(&mark);
             file_flip(path, slot * SLOT_AT + at);
+            assert_int_equal(ald_mark_look(path, &values, &torn), ALD_OK);
+            assert_true(torn);
             assert_int_equal(mark_seq(*state, &torn), slot == 0 ? 2 : 1);
             assert_true(torn);
-            file_flip(path, slot * SLOT_AT + at);
+            assert_int_equal(mark_seq(*state, &torn), slot == 0 ? 2 : 1);
+            assert_false(torn);
         }
     }
+}
+
+/* What is looked at is neither made nor mended. */
+static void test_looking_touches_nothing(void **state)
+{
+    const char *path = folder_file(*state, "mark");
+    struct ald_mark_values values = {0};
     bool torn = true;
-    assert_int_equal(mark_seq(*state, &torn), 2);
+    assert_int_equal(ald_mark_look(path, &values, &torn), ALD_NOTFOUND);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_false(torn);
+    ald_mark_t *mark = mark_open(*state);
+    mark_put(mark, 1, true);
+    mark_put(mark, 2, true);
+    ald_mark_destroy(&mark);
+    file_flip(path, 20);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ald_mark_look(path, &values, &torn), ALD_OK);
+        assert_true(torn);
+        assert_int_equal(values.seq, 2);
+    }
+    file_flip(path, SLOT_AT + 20);
+    assert_int_equal(ald_mark_look(path, &values, &torn), ALD_CORRUPT);
+}
+
+/* A slot of the format that counted neither callbacks nor tasks. */
+static void test_the_first_format(void **state)
+{
+    static const uint64_t words[] = {UINT64_C(0x616c644d41524b31), 7, 3, 50, 1050, 500};
+    uint8_t slot[sizeof words + 32];
+    struct ald_mark_values values = {.received = 1, .created = 1};
+    for (size_t i = 0; i < sizeof words; i++)
+        slot[i] = (uint8_t)(words[i / 8] >> (56 - i % 8 * 8) & 0xff);
+    ald_sha256(ald_span_of(slot, sizeof words), slot + sizeof words);
+    ald_mark_t *mark = mark_open(*state);
+    ald_mark_destroy(&mark);
+    FILE *file = fopen(folder_file(*state, "mark"), "r+b");
+    assert_non_null(file);
+    assert_int_equal(fwrite(slot, sizeof slot, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+    mark = mark_open(*state);
+    assert_int_equal(ald_mark_read(mark, &values), ALD_OK);
+    assert_int_equal(values.seq, 50);
+    assert_int_equal(values.received, 0);
+    assert_int_equal(values.created, 0);
+    mark_put(mark, 51, true);
+    ald_mark_destroy(&mark);
+    bool torn = true;
+    assert_int_equal(mark_seq(*state, &torn), 51);
     assert_false(torn);
 }
 
@@ -189,6 +249,8 @@ int main(void)
         T(test_example),
         T(test_newest_counts_over_many_writes),
         T(test_every_flipped_bit_is_seen),
+        T(test_looking_touches_nothing),
+        T(test_the_first_format),
         T(test_only_a_file_is_opened),
         T(test_both_slots_damaged_is_corrupt_and_heals),
         T(test_unsynced_writes_leave_the_synced_slot_alone),
