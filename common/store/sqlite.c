@@ -9,9 +9,15 @@ bool ald_store_failed(const ald_store_t *self)
     return self->failed;
 }
 
+/* The engine quotes names as they stand in the file, which may have rotted. */
 const char *ald_store_message(const ald_store_t *self)
 {
-    return sqlite3_errmsg(self->db);
+    const char *said = self->db == NULL ? "no engine" : sqlite3_errmsg(self->db);
+    size_t len = 0;
+    for (; said[len] != '\0' && len < STORE_SAID_MAX - 1; len++)
+        self->said[len] = said[len] >= ' ' && said[len] <= '~' ? said[len] : '?';
+    self->said[len] = '\0';
+    return self->said;
 }
 
 int64_t ald_store_version(const ald_store_t *self)

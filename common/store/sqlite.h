@@ -18,7 +18,7 @@
 /* The engine's code for what a failpoint did. */
 #define STORE_FAILED (ald_failpoint_rc() == ALD_FULL ? SQLITE_FULL : SQLITE_IOERR)
 
-enum { STORE_BUCKETS = 2 * ALD_STORE_STATEMENTS, STORE_PARAMETERS = 64 };
+enum { STORE_BUCKETS = 2 * ALD_STORE_STATEMENTS, STORE_PARAMETERS = 64, STORE_SAID_MAX = 256 };
 
 struct ald_stmt {
     ald_store_t *store;
@@ -40,6 +40,7 @@ struct ald_store {
     sqlite3 *db;
     int lock_fd; /* -1 when read-only */
     char path[ALD_STORE_PATH_MAX];
+    char *said; /* room of ald_store_message */
     bool read_only;
     bool still;
     bool failed; /* for good, until opened again */

@@ -40,7 +40,7 @@ static enum ald_rc open_error(ald_store_t *self, enum ald_rc rc, const char *wha
                               struct ald_err *err)
 {
     return ald_err_set(err, rc, "The store %s can't be opened: %s: %s.", self->path, what,
-                       self->db == NULL ? "no engine" : sqlite3_errmsg(self->db));
+                       ald_store_message(self));
 }
 
 static enum ald_rc open_folder(const ald_store_t *self, struct ald_err *err)
@@ -356,6 +356,8 @@ static ald_store_t *open_new(const struct ald_store_options *options)
 {
     ald_store_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self != NULL);
+    self->said = calloc(1, STORE_SAID_MAX);
+    ALD_ASSERT(self->said != NULL);
     self->lock_fd = -1;
     self->read_only = options->read_only;
     self->still = options->still;
@@ -406,5 +408,6 @@ void ald_store_destroy(ald_store_t **self_p)
     ALD_ASSERT(code == SQLITE_OK); /* else a copy of it was not finished */
     if (self->lock_fd >= 0)
         close(self->lock_fd);
+    free(self->said);
     free(self);
 }

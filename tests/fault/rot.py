@@ -97,7 +97,7 @@ class Copy:
         """(is all whole?, what it said)"""
         env = {**os.environ, **House.env(), "ALDABA__GATEWAY__SPOOL": f"{self.data}/spool"}
         done = subprocess.run([binary("aldaba"), "--config", self.config, "fsck"], env=env,
-                              capture_output=True, text=True, check=False, timeout=60)
+                              capture_output=True, encoding="utf-8", check=False, timeout=60)
         return done.returncode == 0, done.stdout + done.stderr
 
     def flip(self, name, offset, bit):
@@ -140,7 +140,7 @@ def choose(folder, luck):
     return name, luck.randrange(start, end), luck.randrange(8)
 
 
-def rot(count, seed, workers=2, tell=lambda done: None):
+def rot(count, seed, workers=2, tell=lambda done, missed: None):
     """(flips that were not found, how many there were of each file)"""
     luck = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -156,7 +156,7 @@ def rot(count, seed, workers=2, tell=lambda done: None):
                 for some in pool.map(lambda one: one[1].missed(part[one[0]::workers]),
                                      enumerate(pair)):
                     missed += some
-                tell(start + len(part))
+                tell(start + len(part), missed)
         for worker in pair:
             worker.demand_whole()  # else a flip was not put back
     return missed, {name: sum(flip[0] == name for flip in flips) for name in (*PLACES, LOG)}
@@ -170,8 +170,9 @@ def main():
     asked = words.parse_args()
     begun = time.monotonic()
     missed, counts = rot(asked.flips, asked.seed, asked.workers,
-                         lambda done: print(f"flips={done} {time.monotonic() - begun:.0f} s",
-                                            flush=True))
+                         lambda done, missed: print(
+                             f"seed={asked.seed} flips={done} missed={missed} "
+                             f"{time.monotonic() - begun:.0f} s", flush=True))
     print(f"seed={asked.seed} flips={asked.flips} found={asked.flips - len(missed)} "
           f"missed={missed[:20]} {counts} {time.monotonic() - begun:.0f} s")
     return 1 if missed else 0

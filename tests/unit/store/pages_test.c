@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <sqlite3.h>
+#include <string.h>
 
 #include "common/store/sqlite.h"
 #include "tests/unit/store/folder.h"
@@ -195,14 +196,35 @@ static void test_a_strange_number(void **state)
     ald_store_destroy(&store);
 }
 
+/* What the engine says of a rotten file is fit for a screen. */
+static void test_a_name_that_rotted(void **state)
+{
+    const char *path = folder_file(*state, "a.db");
+    struct ald_store_options options = schema_options(path, SCHEMA_VERSIONS);
+    struct ald_err err = {0};
+    ald_store_t *store = NULL;
+    plain(path, "CREATE TABLE t(x); PRAGMA writable_schema=ON;"
+                "UPDATE sqlite_schema SET name = 'a' || char(27) || 'b', sql = 'CREATE TABLE ('");
+    options.read_only = true;
+    options.older = true;
+    assert_int_not_equal(ald_store_open(&options, &store, &err), ALD_OK);
+    assert_null(store);
+    assert_non_null(strstr(err.text, "a?b"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_example), T(test_every_byte),
-        T(test_at_work), T(test_an_older_file_is_made_anew),
-        T(test_a_copy),  T(test_a_strange_hand),
-        T(test_a_log),   T(test_a_strange_number),
+        T(test_example),
+        T(test_every_byte),
+        T(test_at_work),
+        T(test_an_older_file_is_made_anew),
+        T(test_a_copy),
+        T(test_a_strange_hand),
+        T(test_a_log),
+        T(test_a_strange_number),
+        T(test_a_name_that_rotted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
