@@ -46,6 +46,8 @@ static void gate_drop(ald_gate_t *self, struct gate_message *kept)
 
 void ald_gate_forget(ald_gate_t *self)
 {
+    if (self == NULL)
+        return;
     for (size_t i = 0; i < self->count; i++)
         gate_drop(self, gate_at(self, i));
     self->count = 0;
@@ -74,7 +76,7 @@ static void gate_send(ald_gate_t *self, struct gate_message kept)
 
 void ald_gate_turn(ald_gate_t *self)
 {
-    if (self->count == 0 || self->opening)
+    if (self == NULL || self->count == 0 || self->opening)
         return;
     uint64_t settled = self->options.settled(self->options.store);
     self->opening = true;

@@ -32,10 +32,11 @@ ald_gate_t *ald_gate_new(const struct ald_gate_options *options);
 /* What it keeps is forgotten. Its sockets must be gone, or not be sent on any more. */
 void ald_gate_destroy(ald_gate_t **self_p);
 
-/* Send what need not wait any more; cheap when that is nothing. To be called when more has settled:
- * what is given meanwhile queues behind what is kept. */
+/* NULL is a gate that keeps nothing.
+ * turn: send what need not wait any more; cheap when that is nothing. To be called when more has
+ * settled: what is given meanwhile queues behind what is kept. */
 void ald_gate_turn(ald_gate_t *self);
-/* The store has failed: what it keeps must never be said. */
+/* The store has failed: what is kept must never be said. */
 void ald_gate_forget(ald_gate_t *self);
 
 /* For sock.c. take: true when the gate keeps msg for sock, and *msg_p is NULL; then, if there is
