@@ -327,6 +327,40 @@ static void test_words(void **state)
     assert_string_equal(letter_verdict_name(LETTER_YES), "");
 }
 
+/* What a person says with a replay is one word at most, and is kept as a number. */
+static void test_what_is_said(void **state)
+{
+    (void)state;
+    enum letter_word word;
+    assert_true(letter_word_said(false, false, false, &word) && word == LETTER_PLAIN);
+    assert_true(letter_word_said(true, false, false, &word) && word == LETTER_BELIEVE);
+    assert_true(letter_word_said(false, true, false, &word) && word == LETTER_BUY);
+    assert_true(letter_word_said(false, false, true, &word) && word == LETTER_PUBLISH);
+    assert_false(letter_word_said(true, true, false, &word));
+    assert_false(letter_word_said(false, true, true, &word));
+    for (unsigned said = LETTER_PLAIN; said <= LETTER_PUBLISH; said++)
+        assert_int_equal(letter_word_kept(said), said);
+    assert_int_equal(letter_word_kept(-1), LETTER_PLAIN);
+    assert_int_equal(letter_word_kept(INT64_MAX), LETTER_PLAIN);
+    static const char *const refusals[] = {"unsubmitted", "forgotten", "older",
+                                           "answered",    "unfit",     "full",
+                                           "open",        "purged",    "unreadable"};
+    for (size_t i = 0; i < ALD_COUNT(refusals); i++)
+        assert_true(strncmp(letter_refusal(refusals[i]), "Nothing was ", 12) == 0);
+    assert_string_equal(letter_refusal("another"), "another");
+}
+
+/* A due time further away than this was planned by another clock. */
+static void test_longest(void **state)
+{
+    (void)state;
+    const struct letter_plan longer = {.backoff = {.first_ms = 100, .max_ms = 5000}};
+    const struct letter_plan first = {
+        .backoff = {.first_ms = 9000, .max_ms = 5000, .jitter_percent = 10}};
+    assert_int_equal(letter_plan_longest_ms(&longer), 6000);
+    assert_int_equal(letter_plan_longest_ms(&first), 9000 + 900 + 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +376,8 @@ int main(void)
         cmocka_unit_test(test_empty_has_nothing_to_judge),
         cmocka_unit_test(test_unproven),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_what_is_said),
+        cmocka_unit_test(test_longest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
