@@ -62,6 +62,12 @@ function(ald_bug name file)
     endif()
 endfunction()
 
+# Every object tells which of its branches an input took; the programs are in tests/fuzz.
+option(ALDABA_FUZZ "build the fuzzers, with clang" OFF)
+if(ALDABA_FUZZ)
+    target_compile_options(ald_strict INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 function(ald_library name)
     add_library(${name} STATIC ${ARGN})
     target_link_libraries(${name} PRIVATE ald_strict)
