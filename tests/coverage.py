@@ -88,7 +88,7 @@ def main():
     for name in cores():
         lines = files.get(name)
         if lines is None:
-            print(f"{name:44} never linked into a test")
+            print(f"{name:44} no line that could run: tables")
             continue
         some = sum(1 for count in lines.values() if count)
         ran, there = ran + some, there + len(lines)

@@ -48,7 +48,8 @@ class Junk:
 
     def unclear(self):
         lines = self.luck.choice(UNCLEAR)
-        return b"\r\n".join([b"POST " + self.targets["public"][0] + b" HTTP/1.1", b"Host: x", *lines, b"", b"abc"])
+        body = b"3\r\nabc\r\n0\r\n\r\n" if any(b"chunked" in line for line in lines) else b"abc"
+        return b"\r\n".join([b"POST " + self.targets["public"][0] + b" HTTP/1.1", b"Host: x", *lines, b"", body])
 
     def request(self, listener):
         luck = self.luck
