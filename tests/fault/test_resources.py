@@ -269,7 +269,7 @@ def test_row_24_any_call_fails(house, oracle):
     with load_of(house, oracle):
         for _ in range(scale(4, 60)):
             name, (call, error) = luck.choice(SERVICES), luck.choice(CALLS)
-            first, step = luck.randrange(1, 6), luck.randrange(1, 8)
+            first, step = luck.randrange(1, 4), luck.randrange(1, 4)
             with Faults(house.daemons[name], f"{call}:error={error}:when={first}+{step}") as faults:
                 passes(0.3)
                 fired += faults.fired()
