@@ -67,6 +67,7 @@ void ald_gate_destroy(ald_gate_t **self_p)
 /* Who can't be reached any more misses it, as anything that was on its way. */
 static void gate_send(ald_gate_t *self, struct gate_message kept)
 {
+    ALD_FAILPOINT_STEP("gate.send");
     self->bytes -= kept.bytes;
     if (kept.then != NULL)
         ald_sock_send_then(kept.sock, &kept.msg, kept.then, kept.arg);

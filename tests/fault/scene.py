@@ -28,7 +28,7 @@ from support.until import Late, passes, until
 SENDS = ("courier.hello", "courier.send", "inbox.ack", "inbox.welcome", "events.welcome",
          "desk.answer", "judger.ask", "jobs.lease", "poller.ready", "feed.publish", "feed.head",
          "feed.answer", "query.answer", "control.answer", "caller.ask", "health.ask")
-STEPS = ("store.committed", "outbox.send", "outbox.clear", "reinject.send", "poller.start",
+STEPS = ("gate.send", "store.committed", "outbox.send", "outbox.clear", "reinject.send", "poller.start",
          "poller.answer", "poller.outcome")
 CALLS = ("gateway.answer", "gateway.stream", "gateway.event", "courier.ack", "poller.ask",
          "poller.push", "poller.sink", "poller.keys")
