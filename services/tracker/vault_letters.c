@@ -87,7 +87,7 @@ bool vault_letter_find(struct vault *self, const char *letter, struct vault_lett
         *out = (struct vault_letter){
             .reason = (enum ald_reason)ald_stmt_index(stmt, 0, ALD_REASON_COUNT),
             .state = (enum vault_letter_state)ald_stmt_index(stmt, 1, VAULT_LETTER_DROPPED + 1),
-            .outcome = (enum ald_disposition)ald_stmt_index(stmt, 2, ALD_DISP_COUNT),
+            .outcome = (enum ald_disposition)ald_stmt_index(stmt, 2, ALD_DISP_ANSWERS),
             .task = (uint64_t)ald_stmt_i64(stmt, 3),
             .arrival = ald_stmt_i64(stmt, 4),
             .proof = (enum ald_proof)ald_stmt_index(stmt, 5, ALD_PROOF_COUNT),
