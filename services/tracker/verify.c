@@ -169,7 +169,7 @@ static enum ald_rc verify_store(struct verify *self)
     if (rc == ALD_OK && !ald_store_summed(self->store))
         ald_report_note(self->report, "tracker.db: its pages carry no sums yet, so not every "
                                       "flipped bit is found");
-    if (rc == ALD_OK && version >= ours)
+    if (rc == ALD_OK) /* of an older schema, too: a log may have lost what brought it further */
         rc = verify_mark(self);
     if (rc != ALD_OK || version >= ours)
         return rc == ALD_OK ? verify_rows(self) : rc;
