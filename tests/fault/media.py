@@ -34,10 +34,11 @@ MAKERS = {"ext4": (96, ["mkfs.ext4", "-q", "-F"]), "xfs": (320, ["mkfs.xfs", "-q
 class Disk:
     """Mounted at path while the context lasts."""
 
-    def __init__(self, path, kind="ext4"):
+    def __init__(self, path, kind="ext4", size_mib=None):
         self.path = path
         self.image = f"{path}.img"
-        self.size_mib, self.maker = MAKERS[kind]
+        usual_mib, self.maker = MAKERS[kind]
+        self.size_mib = size_mib or usual_mib
         self.cuts = 0
 
     def __enter__(self):

@@ -26,7 +26,7 @@ class Ground:
     def __init__(self, house, ground_kib=40 * 1024, size_mib=64):
         self.house = house
         self.small = SmallDisk(f"{house.folder}/ground", ground_kib)
-        self.disk = Disk(f"{house.folder}/data-disk", size_mib)
+        self.disk = Disk(f"{house.folder}/data-disk", size_mib=size_mib)
         self.disk.image = f"{house.folder}/ground/image"
 
     def __enter__(self):
