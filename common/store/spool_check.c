@@ -48,12 +48,14 @@ static enum ald_rc check_page(struct spool_check *self)
                                        &stmt);
     if (rc != ALD_OK)
         return rc;
-    ald_stmt_bind_i64(stmt, 1, self->after);
+    const int64_t before = self->after;
+    ald_stmt_bind_i64(stmt, 1, before);
     ald_stmt_bind_i64(stmt, 2, CHECK_PAGE_ROWS);
     for (; (rc = ald_stmt_step(stmt)) == ALD_OK; rows++)
         check_row(self, stmt);
     ald_stmt_reset(stmt);
-    return rc == ALD_NOTFOUND && rows > 0 ? ALD_OK : rc;
+    /* In a damaged tree rows may come that are not beyond the last one: nothing would end then. */
+    return rc == ALD_NOTFOUND && rows > 0 && self->after > before ? ALD_OK : rc;
 }
 
 static enum ald_rc check_damaged(struct spool_check *self)
