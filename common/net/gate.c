@@ -106,7 +106,7 @@ bool ald_gate_take(ald_gate_t *self, ald_sock_t *sock, zmsg_t **msg_p, ald_sent_
         return false;
     uint64_t written = self->options.written(self->options.store);
     bool said = gate_room(self);
-    if (said && self->count == 0 && self->options.settled(self->options.store) == written)
+    if (said && self->count == 0 && self->options.settled(self->options.store) >= written)
         return false;
     struct gate_message kept = {.ticket = written,
                                 .sock = sock,

@@ -20,7 +20,8 @@
 enum { ALD_GATE_MESSAGES = 4096, ALD_GATE_BYTES = 16 << 20 };
 
 /* The store: how many commits it has written, how many of them are on disk, wait for all. settle:
- * false when they will never be. */
+ * false when they will never be. After a store has failed and is closed, settled must be more than
+ * any number that it had written: what was said meanwhile would wait for ever. */
 struct ald_gate_options {
     uint64_t (*written)(void *store);
     uint64_t (*settled)(void *store);

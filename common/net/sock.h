@@ -75,8 +75,8 @@ zmsg_t *ald_sock_recv(ald_sock_t *self);
 void ald_sock_gate(ald_sock_t *self, ald_gate_t *gate);
 
 /* Send a message without waiting. ALD_OK: taken, *msg_p is NULL; behind a gate it may be dropped
- * later, as if it had been lost on its way. ALD_AGAIN: the peer is absent or
- * full, the message is still the caller's. */
+ * later, as if it had been lost on its way. ALD_AGAIN: the peer is absent or full, the message is
+ * still the caller's. */
 ALD_NODISCARD enum ald_rc ald_sock_send(ald_sock_t *self, zmsg_t **msg_p);
 
 /* The same for who undoes what could not be sent: msg is taken in any case, and then is called

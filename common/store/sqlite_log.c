@@ -10,8 +10,9 @@
  * of the log gathers in memory and is written when the engine syncs it, reads or measures the file,
  * goes elsewhere in it, or when the room is full.
  *
- * Nobody else can miss what is not written yet: pages of a commit are told to other handles when
- * they are synced (synchronous=FULL), and before that they are nothing but its handle's own.
+ * Nobody else can miss what is not written yet: pages of a commit are told to other handles after
+ * the engine's sync (synchronous=FULL), which writes them, also where it is owed; before that they
+ * are nothing but its handle's own.
  *
  * With a syncer the sync of a commit only writes, and is owed. All other syncs stay as they are:
  * those of a checkpoint, and that of the log's first bytes when it begins anew. Without the latter

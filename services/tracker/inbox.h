@@ -1,5 +1,6 @@
 /* inbox.h - the receiver's side of batches, shared by the channels that take them: gathers the
- * messages of a turn, and answers each with its acknowledgements once the transaction is on disk.
+ * messages of a turn, and answers each with its acknowledgements once the transaction is written;
+ * they leave when it is on disk (gate.h).
  */
 #ifndef ALD_TRACKER_INBOX_H
 #define ALD_TRACKER_INBOX_H
@@ -20,7 +21,7 @@ void inbox_begin(struct inbox *self, zframe_t **who_p, const char *instance, uin
 /* Into the answer begun last; what fares as the item numbered before it shares that one's ack. */
 void inbox_ack(struct inbox *self, const struct msg_ack *ack);
 
-/* The transaction is on disk: send all answers. */
+/* The transaction is written: send all answers. */
 void inbox_send(struct inbox *self, ald_sock_t *sock);
 /* It is not: forget them; the senders will ask again. */
 void inbox_forget(struct inbox *self);

@@ -80,11 +80,19 @@ static enum ald_rc recount_table(struct recount *self, ald_store_t *store, const
     else
         ald_stmt_bind_str(stmt, 1, self->letter);
     ald_stmt_bind_i64(stmt, 2, *left);
+    const int64_t all = *left;
+    const int64_t before = after ? *after : 0;
+    char letter[sizeof self->letter];
+    memcpy(letter, self->letter, sizeof letter);
     while ((rc = ald_stmt_step(stmt)) == ALD_OK) {
         row(self, stmt);
         --*left;
     }
     ald_stmt_reset(stmt);
+    /* In a damaged tree rows may come that are not beyond the last one: nothing would end then. */
+    bool further = after ? *after > before : strcmp(self->letter, letter) > 0;
+    if (rc == ALD_NOTFOUND && *left < all && !further)
+        return ALD_CORRUPT;
     return rc == ALD_NOTFOUND ? ALD_OK : rc;
 }
 

@@ -87,10 +87,12 @@ static uint64_t tracker_written(void *arg)
     return self->vault.store ? ald_store_written(self->vault.store) : 0;
 }
 
+/* Without a store nothing is promised: what is said then, such as that it is away, need not wait.
+ */
 static uint64_t tracker_settled(void *arg)
 {
     const struct tracker *self = arg;
-    return self->vault.store ? ald_store_settled(self->vault.store) : 0;
+    return self->vault.store ? ald_store_settled(self->vault.store) : UINT64_MAX;
 }
 
 static bool tracker_settle(void *arg)
@@ -183,6 +185,7 @@ static void tracker_close_store(struct tracker *self)
     pushes_forget(self->pushes);
     sinks_forget(self->sinks);
     jobs_reset(self->jobs);
+    ald_gate_turn(self->gate); /* who was told that it has failed */
 }
 
 /* The store failed: nothing in memory can be trusted to be on disk. */

@@ -22,7 +22,8 @@ class Cutter:
         self.luck = random.Random(seed)
         self.rate = None  # bytes a second
         self.delay_s = 0.0
-        self.deaf = {"up": False, "down": False}  # bytes of this direction wait
+        self.hears = {"up": asyncio.Event(), "down": asyncio.Event()}  # else bytes of this direction wait
+        self.hear(*self.hears)
         self.links = set()
         self.made = 0
         self.loop = asyncio.new_event_loop()
@@ -63,8 +64,7 @@ class Cutter:
     async def pump(self, reader, writer, way):
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK):
-                while self.deaf[way]:
-                    await asyncio.sleep(0.02)
+                await self.hears[way].wait()
                 wait_s = self.delay_s * self.luck.uniform(0.5, 1.5)
                 if self.rate:
                     wait_s += len(data) / self.rate
@@ -90,4 +90,11 @@ class Cutter:
 
     def swallow(self, *ways):
         """Connections stay, and nothing comes through: () is all well."""
-        self.deaf = {way: way in ways for way in self.deaf}
+        self.loop.call_soon_threadsafe(self.hear, *(way for way in self.hears if way not in ways))
+
+    def hear(self, *ways):
+        for way, event in self.hears.items():
+            if way in ways:
+                event.set()
+            else:
+                event.clear()

@@ -4,6 +4,7 @@
 #ifndef ALD_FUZZ_DAMAGE_H
 #define ALD_FUZZ_DAMAGE_H
 
+#include "common/store/report.h"
 #include "common/store/store.h"
 #include "tests/fuzz/input.h"
 
@@ -23,5 +24,8 @@ void damage_restore(const char *path);
 void damage_learn(ald_store_t *store);
 /* Do to a store what the input says: columns get other values, rows go. True: something changed. */
 bool damage_do(ald_store_t *store, struct input *in);
+
+/* Look through the folder as fsck does; what is found is thrown away. */
+void damage_look(enum ald_rc (*look)(const char *, struct ald_report *, struct ald_err *));
 
 #endif

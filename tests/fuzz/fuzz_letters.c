@@ -95,16 +95,6 @@ static void letters_lists(shelf_t *shelf)
     shelf_rollback(shelf);
 }
 
-static void letters_look(void)
-{
-    static FILE *nowhere;
-    struct ald_err err = {0};
-    if (!nowhere)
-        nowhere = fopen("/dev/null", "w");
-    struct ald_report report = {.to = nowhere};
-    (void)!verify_look(damage_folder(), &report, &err);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {.left = ald_span_of(data, size)};
@@ -118,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool damaged = damage_do(shelf_store(shelf), &in);
     shelf_destroy(&shelf);
     if ((how & 1) != 0)
-        letters_look();
+        damage_look(verify_look);
     shelf = shelf_new(damage_path("letters.db"));
     rc = shelf_open(shelf, &err);
     ALD_ASSERT(rc == ALD_OK || damaged);

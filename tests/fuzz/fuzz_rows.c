@@ -109,16 +109,6 @@ static void rows_use(void)
         keep_last(tracker);
 }
 
-static void rows_look(void)
-{
-    static FILE *nowhere;
-    struct ald_err err = {0};
-    if (!nowhere)
-        nowhere = fopen("/dev/null", "w");
-    struct ald_report report = {.to = nowhere};
-    (void)!verify_look(damage_folder(), &report, &err);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {.left = ald_span_of(data, size)};
@@ -130,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool damaged = damage_do(stage->tracker.vault.store, &in);
     rows_close();
     if ((how & 1) != 0)
-        rows_look();
+        damage_look(verify_look);
     rc = rows_open();
     ALD_ASSERT(rc == ALD_OK || damaged);
     if (rc == ALD_OK && (how & 2) != 0)

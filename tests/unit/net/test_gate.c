@@ -252,6 +252,23 @@ static void test_a_broken_store_says_nothing(void **state)
     hears(self, "of the store that was opened anew");
 }
 
+/* Between its failure and its end a store is spoken of, too; the next one begins to count anew. */
+static void test_what_is_said_of_a_broken_store(void **state)
+{
+    struct pair *self = *state;
+    self->store = (struct store){.written = 57, .settled = 56, .broken = true};
+    ald_gate_forget(self->gate);
+    say(self, "it has failed");
+    self->store = (struct store){.settled = UINT64_MAX}; /* closed */
+    ald_gate_turn(self->gate);
+    hears(self, "it has failed");
+    say(self, "it is away");
+    hears(self, "it is away");
+    self->store = (struct store){.written = 1, .settled = 1}; /* opened */
+    say(self, "it is back");
+    hears(self, "it is back");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -264,6 +281,7 @@ int main(void)
         T(test_it_waits_for_the_disk_when_it_is_full),
         T(test_bytes_are_counted),
         T(test_a_broken_store_says_nothing),
+        T(test_what_is_said_of_a_broken_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

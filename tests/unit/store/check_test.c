@@ -16,43 +16,6 @@
 #include "tests/unit/store/folder.h"
 #include "tests/unit/store/schema.h"
 
-static int setup(void **state)
-{
-    static struct folder folder;
-    folder_make(&folder);
-    *state = &folder;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    folder_remove(*state);
-    return 0;
-}
-
-static void count_fault(void *context, struct ald_span fault)
-{
-    (void)fault;
-    ++*(unsigned *)context;
-}
-
-/* How many faults; 1000: it can't be read. */
-static unsigned faults_of(const char *path, bool still, size_t versions)
-{
-    struct ald_store_options options = schema_options(path, versions);
-    struct ald_err err = {0};
-    ald_store_t *store = NULL;
-    unsigned faults = 0;
-    options.read_only = true;
-    options.older = true;
-    options.still = still;
-    if (ald_store_open(&options, &store, &err) != ALD_OK ||
-        ald_store_check(store, count_fault, &faults) != ALD_OK)
-        faults = 1000;
-    ald_store_destroy(&store);
-    return faults;
-}
-
 static bool beside(const char *path, const char *suffix)
 {
     char other[FOLDER_PATH_MAX + 16];
@@ -65,11 +28,11 @@ static void test_example(void **state)
     const char *path = folder_file(*state, "a.db");
     ald_store_t *store = schema_open(path, SCHEMA_VERSIONS);
     assert_int_equal(schema_commit(store, 1, 500), ALD_OK);
-    assert_int_equal(faults_of(path, false, SCHEMA_VERSIONS), 0); /* while it is written */
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, false), 0); /* while it is written */
     assert_true(ald_store_has_log(path));
     ald_store_destroy(&store);
     assert_false(ald_store_has_log(path));
-    assert_int_equal(faults_of(path, true, SCHEMA_VERSIONS), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
 }
 
 /* A copy in a folder that is to stay as it is, whatever its name. */
@@ -80,7 +43,7 @@ static void test_a_still_one_is_not_touched(void **state)
     assert_int_equal(schema_commit(store, 1, 500), ALD_OK);
     ald_store_destroy(&store);
     (void)unlink(folder_file(*state, "a ?%41#b.db.lock"));
-    assert_int_equal(faults_of(path, true, SCHEMA_VERSIONS), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
     assert_false(beside(path, "-wal") || beside(path, "-shm") || beside(path, ".lock"));
 }
 
@@ -91,7 +54,7 @@ static void test_an_older_one_is_read(void **state)
     ald_store_t *store = schema_open(path, 1);
     assert_int_equal(schema_commit(store, 1, 10), ALD_OK);
     ald_store_destroy(&store);
-    assert_int_equal(faults_of(path, true, SCHEMA_VERSIONS), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
     struct ald_store_options options = schema_options(path, SCHEMA_VERSIONS);
     options.read_only = true;
     assert_int_equal(ald_store_open(&options, &store, &err), ALD_VERSION);
@@ -111,14 +74,14 @@ static void test_a_damaged_one(void **state)
     ald_store_destroy(&store);
     for (long at = 4096 + 1; at < file_bytes(path); at += 4096, tried++) {
         file_flip(path, at); /* the head of a page */
-        found += faults_of(path, true, SCHEMA_VERSIONS) > 0;
+        found += schema_faults(path, SCHEMA_VERSIONS, true) > 0;
         file_flip(path, at);
     }
     assert_true(tried > 3);
     assert_int_equal(found, tried);
-    assert_int_equal(faults_of(path, true, SCHEMA_VERSIONS), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
     file_cut(path, file_bytes(path) - 4096);
-    assert_true(faults_of(path, true, SCHEMA_VERSIONS) > 0);
+    assert_true(schema_faults(path, SCHEMA_VERSIONS, true) > 0);
 }
 
 static void test_who_holds_a_lock(void **state)
@@ -188,6 +151,48 @@ static void test_a_spool(void **state)
     assert_true(problems == 2 && strstr(said, "callback 3 is not as it was written") != NULL);
 }
 
+/* In the first inner page of a table's tree: where the key is that a search looks at first. */
+static long middle_key(const char *path)
+{
+    unsigned char page[4096];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    long at = 0;
+    while (fread(page, 1, sizeof page, file) == sizeof page && page[0] != 5)
+        at += (long)sizeof page;
+    (void)fclose(file);
+    assert_int_equal(page[0], 5);
+    const unsigned char *cell = page + 12 + 2 * (((page[3] << 8 | page[4]) - 1) / 2);
+    return at + (cell[0] << 8 | cell[1]) + 4;
+}
+
+/* A key that is too large sends a search for what comes next back to rows that were seen. */
+static void test_a_look_at_a_damaged_tree_ends(void **state)
+{
+    const char *dir = folder_file(*state, "spool");
+    const char *path = folder_file(*state, "spool/spool.db");
+    const struct ald_spool_options options = {.dir = dir, .max_bytes = 1 << 20};
+    static const uint8_t bytes[2000];
+    ald_spool_t *spool = NULL;
+    unsigned problems = 0;
+    assert_int_equal(ald_spool_open(&options, &spool, NULL), ALD_OK);
+    for (uint64_t num = 1; num <= 60; num++) {
+        const struct ald_spool_item item = {
+            .num = num, .at_ms = 1, .bytes = ald_span_of(bytes, sizeof bytes)};
+        assert_int_equal(ald_spool_put(spool, &item, 1), ALD_OK);
+    }
+    ald_spool_destroy(&spool);
+    (void)look(dir, &problems);
+    assert_int_equal(problems, 0);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, middle_key(path), SEEK_SET), 0);
+    assert_int_equal(fputc(100, file), 100);
+    (void)fclose(file);
+    assert_non_null(strstr(look(dir, &problems), "fact spool.items"));
+    assert_true(problems > 0);
+}
+
 static void test_texts_stay_on_their_line(void **state)
 {
     char *text = NULL;
@@ -205,12 +210,15 @@ static void test_texts_stay_on_their_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_example, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_still_one_is_not_touched, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_older_one_is_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_damaged_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_who_holds_a_lock, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_spool, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_example, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_a_still_one_is_not_touched, folder_setup,
+                                        folder_teardown),
+        cmocka_unit_test_setup_teardown(test_an_older_one_is_read, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_a_damaged_one, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_who_holds_a_lock, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_a_spool, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_a_look_at_a_damaged_tree_ends, folder_setup,
+                                        folder_teardown),
         cmocka_unit_test(test_texts_stay_on_their_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

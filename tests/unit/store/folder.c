@@ -32,6 +32,20 @@ void folder_remove(struct folder *self)
     (void)nftw(self->path, folder_unlink, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+int folder_setup(void **state)
+{
+    static struct folder folder;
+    folder_make(&folder);
+    *state = &folder;
+    return 0;
+}
+
+int folder_teardown(void **state)
+{
+    folder_remove(*state);
+    return 0;
+}
+
 const char *folder_file(const struct folder *self, const char *name)
 {
     static char paths[8][FOLDER_PATH_MAX + 64];

@@ -14,6 +14,9 @@ struct folder {
 void folder_make(struct folder *self);
 /* Remove it with all that is in it. */
 void folder_remove(struct folder *self);
+/* The two as cmocka's setup and teardown; *state is the folder. */
+int folder_setup(void **state);
+int folder_teardown(void **state);
 /* "<folder>/<name>" in one of a few static buffers, the oldest reused. */
 const char *folder_file(const struct folder *self, const char *name);
 

@@ -15,20 +15,6 @@
 
 enum { SLOT_AT = 4096, SLOT_BYTES = 96 };
 
-static int setup(void **state)
-{
-    static struct folder folder;
-    folder_make(&folder);
-    *state = &folder;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    folder_remove(*state);
-    return 0;
-}
-
 static struct ald_mark_values values_of(uint64_t seq)
 {
     return (struct ald_mark_values){.lane = 3,
@@ -244,7 +230,7 @@ static void test_only_a_file_is_opened(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
     const struct CMUnitTest tests[] = {
         T(test_example),
         T(test_newest_counts_over_many_writes),

@@ -15,20 +15,6 @@
 #include "tests/unit/store/folder.h"
 #include "tests/unit/store/schema.h"
 
-static int setup(void **state)
-{
-    static struct folder folder;
-    folder_make(&folder);
-    *state = &folder;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    folder_remove(*state);
-    return 0;
-}
-
 static enum ald_rc open_fails(const char *path, size_t versions, struct ald_err *err)
 {
     struct ald_store_options options = schema_options(path, versions);
@@ -292,7 +278,7 @@ static void test_reserve_is_made_and_given_up(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
     const struct CMUnitTest tests[] = {
         T(test_example),
         T(test_folder_and_files_are_private),

@@ -12,42 +12,7 @@
 #include "tests/unit/store/folder.h"
 #include "tests/unit/store/schema.h"
 
-enum { PAGE = 4096, UNREADABLE = 1000 };
-
-static int setup(void **state)
-{
-    static struct folder folder;
-    folder_make(&folder);
-    *state = &folder;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    folder_remove(*state);
-    return 0;
-}
-
-static void count_fault(void *context, struct ald_span fault)
-{
-    (void)fault;
-    ++*(unsigned *)context;
-}
-
-static unsigned faults_of(const char *path, bool still)
-{
-    struct ald_store_options options = schema_options(path, SCHEMA_VERSIONS);
-    struct ald_err err = {0};
-    ald_store_t *store = NULL;
-    unsigned faults = 0;
-    options.read_only = true;
-    options.still = still;
-    if (ald_store_open(&options, &store, &err) != ALD_OK ||
-        ald_store_check(store, count_fault, &faults) != ALD_OK)
-        faults = UNREADABLE;
-    ald_store_destroy(&store);
-    return faults;
-}
+enum { PAGE = 4096 };
 
 static void filled(const char *path, int64_t rows)
 {
@@ -69,9 +34,9 @@ static void test_example(void **state)
 {
     const char *path = folder_file(*state, "a.db");
     filled(path, 100);
-    assert_int_equal(faults_of(path, true), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
     file_flip(path, 2 * PAGE + 2000);
-    assert_int_not_equal(faults_of(path, true), 0);
+    assert_int_not_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
 }
 
 /* Rows, indexes, the header, pages that hold nothing any more. */
@@ -83,14 +48,14 @@ static void test_every_byte(void **state)
     assert_int_equal(ald_store_exec(store, "DELETE FROM rows WHERE n > 30"), ALD_OK);
     assert_true(schema_get(store, "PRAGMA freelist_count") > 0);
     ald_store_destroy(&store);
-    assert_int_equal(faults_of(path, true), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
     for (long at = 0; at < file_bytes(path); at += at < 100 ? 1 : 17) {
         file_flip(path, at);
-        if (faults_of(path, true) == 0)
+        if (schema_faults(path, SCHEMA_VERSIONS, true) == 0)
             fail_msg("byte %ld", at);
         file_flip(path, at);
     }
-    assert_int_equal(faults_of(path, true), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
 }
 
 /* While it is written, what is in use is looked at: here all that is in the file and not in the
@@ -102,13 +67,13 @@ static void test_at_work(void **state)
     ald_store_t *store = schema_open(path, SCHEMA_VERSIONS);
     assert_int_equal(schema_commit(store, 101, 1), ALD_OK);
     assert_int_equal(ald_store_checkpoint(store, ALD_CHECKPOINT_PASSIVE), ALD_OK);
-    assert_int_equal(faults_of(path, false), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, false), 0);
     for (long page = 1; page < file_bytes(path) / PAGE; page++) {
         file_flip(path, page * PAGE + PAGE - 1); /* the sum itself: the engine can't miss it */
-        assert_int_not_equal(faults_of(path, false), 0);
+        assert_int_not_equal(schema_faults(path, SCHEMA_VERSIONS, false), 0);
         file_flip(path, page * PAGE + PAGE - 1);
     }
-    assert_int_equal(faults_of(path, false), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, false), 0);
     ald_store_destroy(&store);
 }
 
@@ -121,9 +86,9 @@ static void test_an_older_file_is_made_anew(void **state)
     assert_true(ald_store_summed(store));
     assert_int_equal(schema_get(store, "SELECT sum(length(x)) FROM old"), 12000);
     ald_store_destroy(&store);
-    assert_int_equal(faults_of(path, true), 0);
+    assert_int_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
     file_flip(path, 3 * PAGE + 1000);
-    assert_int_not_equal(faults_of(path, true), 0);
+    assert_int_not_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
 }
 
 /* Pages of a copy are written before its first one, when there are more than fit into memory. */
@@ -143,9 +108,9 @@ static void test_a_copy(void **state)
     assert_int_equal(rc, ALD_OK);
     assert_int_equal(ald_store_backup_finish(&backup, &err), ALD_OK);
     ald_store_destroy(&store);
-    assert_int_equal(faults_of(copy, true), 0);
+    assert_int_equal(schema_faults(copy, SCHEMA_VERSIONS, true), 0);
     file_flip(copy, 5 * PAGE + 77);
-    assert_int_not_equal(faults_of(copy, true), 0);
+    assert_int_not_equal(schema_faults(copy, SCHEMA_VERSIONS, true), 0);
 }
 
 static void test_a_strange_hand(void **state)
@@ -153,7 +118,7 @@ static void test_a_strange_hand(void **state)
     const char *path = folder_file(*state, "a.db");
     filled(path, 100);
     plain(path, "UPDATE rows SET note = 'other' WHERE n = 50");
-    assert_int_not_equal(faults_of(path, true), 0);
+    assert_int_not_equal(schema_faults(path, SCHEMA_VERSIONS, true), 0);
 }
 
 /* What is lost with a page of a log. */
@@ -214,7 +179,7 @@ static void test_a_name_that_rotted(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
     const struct CMUnitTest tests[] = {
         T(test_example),
         T(test_every_byte),

@@ -84,3 +84,25 @@ int64_t schema_missing(ald_store_t *store, int64_t last)
     ald_stmt_reset(stmt);
     return found < 0 ? -1 : last - found;
 }
+
+static void schema_fault(void *context, struct ald_span fault)
+{
+    (void)fault;
+    ++*(unsigned *)context;
+}
+
+unsigned schema_faults(const char *path, size_t versions, bool still)
+{
+    struct ald_store_options options = schema_options(path, versions);
+    struct ald_err err = {0};
+    ald_store_t *store = NULL;
+    unsigned faults = 0;
+    options.read_only = true;
+    options.older = true;
+    options.still = still;
+    if (ald_store_open(&options, &store, &err) != ALD_OK ||
+        ald_store_check(store, schema_fault, &faults) != ALD_OK)
+        faults = SCHEMA_UNREADABLE;
+    ald_store_destroy(&store);
+    return faults;
+}

@@ -22,4 +22,9 @@ int64_t schema_get(ald_store_t *store, const char *sql);
 /* How many of the rows 1 ... last are missing. */
 int64_t schema_missing(ald_store_t *store, int64_t last);
 
+/* How many faults a look at the file finds; SCHEMA_UNREADABLE: it can't be read. still: nobody has
+ * it open. */
+enum { SCHEMA_UNREADABLE = 1000 };
+unsigned schema_faults(const char *path, size_t versions, bool still);
+
 #endif

@@ -58,20 +58,6 @@ int __wrap_posix_fadvise(int fd, off_t at, off_t len, int advice)
     return __real_posix_fadvise(fd, at, len, advice);
 }
 
-static int setup(void **state)
-{
-    static struct folder folder;
-    folder_make(&folder);
-    *state = &folder;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    folder_remove(*state);
-    return 0;
-}
-
 /* A store whose log still has what was committed, as after a kill. */
 static void make_killed_store(const char *path)
 {
@@ -127,7 +113,7 @@ static void test_a_sync_that_fails_refuses_the_start(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
     const struct CMUnitTest tests[] = {
         T(test_example),
         T(test_a_sync_that_fails_refuses_the_start),
