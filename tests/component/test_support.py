@@ -6,6 +6,7 @@ import types
 import pytest
 from support import bus, oracle
 from support.daemon import Daemon, Failed
+from support.heard import Heard
 from support.http import Client, status_of, whole
 from support.ledger import Ledger
 from support.settings import free_port, merge, to_yaml
@@ -165,3 +166,27 @@ def test_the_oracle_finds(what, fault, monkeypatch):
     demand()
     with pytest.raises(AssertionError, match=what):
         demand(**fault)
+
+
+def heard(tmp_path, *instances):
+    """What these logs say: a list of lines of each instance."""
+    for number, lines in enumerate(instances):
+        (tmp_path / f"crowd{number}.events").write_text("".join(f"{line}\n" for line in lines))
+    return Heard(types.SimpleNamespace(folder=str(tmp_path)), "crowd", len(instances))
+
+
+def test_a_consumer_may_read_late_what_was_on_its_way(tmp_path):
+    logs = ["got 100 0 7 0 90", "ack 300 0 7"], ["got 310 0 7 1 290"]
+    assert heard(tmp_path, *logs).demand([(95, "tracker")], ordered=False) == 1
+    logs = ["got 100 0 7 1 90", "ack 300 0 7"], ["got 120 0 7 0 80"]  # the first to be sent, the last to be read
+    assert heard(tmp_path, *logs).demand([(95, "tracker")], ordered=False) == 1
+
+
+@pytest.mark.parametrize("again, strikes, says", [
+    ("got 310 0 7 1 305", [(95, "tracker")], "asked after its ack"),
+    ("got 310 0 7 1 290", [(80, "tracker"), (200, "crowd1")], "nobody was struck"),
+    ("got 310 0 7 0 290", [(95, "tracker")], "does not say so"),
+])
+def test_what_a_consumer_must_not_hear(tmp_path, again, strikes, says):
+    with pytest.raises(AssertionError, match=says):
+        heard(tmp_path, ["got 100 0 7 0 90", "ack 300 0 7"], [again]).demand(strikes, ordered=False)

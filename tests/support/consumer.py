@@ -1,8 +1,9 @@
 """A durable consumer as a process of its own, to be killed: pulls, writes down what it got, settles
 with the next pull. python3 consumer.py RUN CONSUMER INSTANCE LOG MODE
 
-A line of LOG, written before anything is said about the event: `got TIME LANE SEQ REDELIVERED`, and
-`ack TIME LANE SEQ` when the tracker has said that it is on disk. TIME is monotonic, of the machine.
+A line of LOG, written before anything is said about the event: `got TIME LANE SEQ REDELIVERED ASKED`,
+and `ack TIME LANE SEQ` when the tracker has said that it is on disk. TIME is monotonic, of the machine;
+ASKED is when the pull was sent that the event answers.
 """
 import os
 import sys
@@ -29,7 +30,7 @@ class Consumer:
         self.socket.linger = 0
         self.socket.connect(f"ipc://{run}/consume")
         self.number = 0
-        self.told = {}  # number of a pull -> the events that it settles
+        self.told = {}  # number of a pull -> when it was sent, the events that it settles
         self.done = []  # events to be settled by the next pull
 
     def note(self, word, event, *more):
@@ -57,11 +58,13 @@ class Consumer:
     def pull(self):
         settles = [msgpack.packb({"k": "settle", "v": 1, "lane": event["lane"],
                                   "seq": event["seq"], "verb": "ack"}) for event in self.done]
-        self.told[self.say("consumer.pull", *settles, limit=LIMIT, wait_ms=WAIT_MS)] = self.done
+        asked = time.monotonic_ns()
+        number = self.say("consumer.pull", *settles, limit=LIMIT, wait_ms=WAIT_MS)
+        self.told[number] = (asked, self.done)
 
     def take(self, head, events):
         """Also of a pull that was thought to be lost: its events are ours all the same."""
-        settled = self.told.pop(head["req"], None)
+        asked, settled = self.told.pop(head["req"], (0, None))
         if settled is None or head["rc"] != "ok":
             return
         for event in settled:
@@ -69,7 +72,7 @@ class Consumer:
         gone = {(event["lane"], event["seq"]) for event in settled}
         self.done = [event for event in self.done if (event["lane"], event["seq"]) not in gone]
         for event in events:
-            self.note("got", event, int(event.get("redelivered", False)))
+            self.note("got", event, int(event.get("redelivered", False)), asked)
         if events:
             passes(WORK_S)
         self.done = self.done + events
