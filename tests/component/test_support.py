@@ -178,6 +178,7 @@ def heard(tmp_path, *instances):
 def test_a_consumer_may_read_late_what_was_on_its_way(tmp_path):
     logs = ["got 100 0 7 0 90", "ack 300 0 7"], ["got 310 0 7 1 290"]
     assert heard(tmp_path, *logs).demand([(95, "tracker")], ordered=False) == 1
+    assert heard(tmp_path, *logs).demand([], ordered=False, troubles=[(10, 95, "tracker")]) == 1
     logs = ["got 100 0 7 1 90", "ack 300 0 7"], ["got 120 0 7 0 80"]  # the first to be sent, the last to be read
     assert heard(tmp_path, *logs).demand([(95, "tracker")], ordered=False) == 1
 

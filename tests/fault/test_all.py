@@ -189,6 +189,7 @@ def run(house, disk):
         while time.monotonic() < end:
             several = nemesis.luck.sample(deeds.names(), nemesis.luck.choice((2, 3)))
             with contextlib.ExitStack() as stack:
+                stack.enter_context(nemesis.trouble("tracker"))
                 for deed in several:
                     nemesis.revive()
                     stack.enter_context(deed())

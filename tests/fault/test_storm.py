@@ -56,8 +56,9 @@ def storm(house, disk):
 
 def fill(disk, nemesis):
     """And somebody dies meanwhile."""
-    disk.fill()
-    nemesis.strike()
-    passes(nemesis.luck.uniform(0.2, 1))
-    nemesis.strike()
-    disk.free()
+    with nemesis.trouble("tracker"):
+        disk.fill()
+        nemesis.strike()
+        passes(nemesis.luck.uniform(0.2, 1))
+        nemesis.strike()
+        disk.free()

@@ -24,6 +24,11 @@ def slept(stops, who, at):
     return any(name == who and begin < at < end + WAKES_NS for begin, end, name in stops)
 
 
+def struck(strikes, troubles, since, at, names):
+    return any(since < when < at and name in names for when, name in strikes) or \
+        any(since < end and begin < at and name in names for begin, end, name in troubles)
+
+
 class Heard:
     """What the logs of a consumer's instances say, in the order in which it happened."""
 
@@ -43,11 +48,12 @@ class Heard:
     def of(self, event):
         return [line for line in self.lines if line[2] == event]
 
-    def demand(self, strikes, ordered, stops=()):
+    def demand(self, strikes, ordered, stops=(), troubles=()):
         """In order, if it is wanted; what is settled comes to nobody who asks afterwards (who asked before
         may read late what was on its way); what comes twice says so, and since the one before asked there
-        was a strike (monotonic ns, name) at them or at the tracker. Who stood still (from ns, to ns, name)
-        may read then what was sent to it before, and has gone to another since. How many came again."""
+        was a strike (monotonic ns, name) or a trouble (from ns, to ns, name) at them or at the tracker.
+        Who stood still (from ns, to ns, name) may read then what was sent to it before, and has gone to
+        another since. How many came again."""
         got = collections.defaultdict(list)  # event -> (asked, instance, redelivered)
         acked = {}
         high = (0, 0)
@@ -63,8 +69,7 @@ class Heard:
                     assert redelivered or all(said for *_, said in before), \
                         f"{event} came twice, and does not say so: {self.of(event)}"
                     since, holder, _ = before[-1]
-                    assert any(since < when < at and name in (holder, "tracker")
-                               for when, name in strikes), \
+                    assert struck(strikes, troubles, since, at, (holder, "tracker")), \
                         f"{event} came again, and nobody was struck: {self.of(event)}"
                 elif ordered and not redelivered:
                     assert event > high, f"{event} came after {high}"

@@ -253,7 +253,8 @@ class Mixed:
                   lambda: f"{view(name)}")
             heard = Heard(self.house, name, count)
             assert heard.got() == mine, f"{name} missed {len(mine - heard.got())} events"
-            heard.demand(nemesis.strikes, mode == "ordered", nemesis.stops)
+            heard.demand(nemesis.strikes, mode == "ordered", nemesis.stops,
+                         nemesis.troubles)
 
     def demand_posted(self, events, deadline_s):
         """Each event at least once, under its own id."""

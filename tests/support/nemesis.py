@@ -1,5 +1,6 @@
 """Who strikes processes at random instants: kill -9, and SIGSTOP with a SIGCONT some time later. Not in
 a thread: what a thread has started dies with it."""
+import contextlib
 import heapq
 import itertools
 import random
@@ -9,13 +10,15 @@ from support.until import passes
 
 
 class Nemesis:
-    """victims: Daemons. strikes: (monotonic ns, name), for whoever asks why something came twice."""
+    """victims: Daemons. strikes: (monotonic ns, name), and troubles: (from ns, to ns, name), in which it
+    may have given up its store, for whoever asks why something came twice."""
 
     def __init__(self, victims, seed):
         self.victims = list(victims)
         self.luck = random.Random(seed)
         self.kills = self.pauses = 0
         self.strikes = []
+        self.troubles = []
         self.strange = []  # (name, code) of those that ended by themselves
         self.stopped = []  # (when it goes on, number, Daemon, since ns)
         self.stops = []  # (from ns, to ns, name)
@@ -23,6 +26,13 @@ class Nemesis:
 
     def note(self, daemon):
         self.strikes.append((time.monotonic_ns(), daemon.name))
+
+    @contextlib.contextmanager
+    def trouble(self, name):
+        """Something is wrong with what it stands on."""
+        since = time.monotonic_ns()
+        yield
+        self.troubles.append((since, time.monotonic_ns(), name))
 
     def strike(self, daemon=None):
         """One kill or pause; whoever was killed is starting when this returns."""
