@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import pathlib
+import random
 import shutil
 import statistics
 import subprocess
@@ -38,7 +39,8 @@ from support.until import passes, until  # noqa: E402
 ROOT = HERE.parents[1]
 CONNECTIONS = 64
 WINDOW_S = 20
-ROOM = 120000  # callbacks that can't be done in 8 s with all else going on
+PROBE_S = 8
+ROOM = 120000  # callbacks that can't be done in PROBE_S with all else going on
 CHUNK = 500  # registrations in one go
 SANDBOX = ("--fates", "ok=50,drop=15,double=10,late=10,early=5,reorder=10", "--late", "3", "--solve",
            "0.4", "--pingback", "mixed", "--callback-retries", "2", "--callback-timeout", "4")
@@ -110,21 +112,32 @@ class Flood:
 
     def __init__(self, house, folder):
         self.house = house
-        self.paths = [os.path.join(folder, name) for name in ("ids.0", "ids.1")]
+        self.path = os.path.join(folder, "ids")
         self.next_id, self.answered, self.bad, self.lost = 10**11, 0, 0, 0
+        self.ready, self.coming = [], []  # ids to be called back in this window, and in the next
 
-    def register(self, turn, count, seconds):
-        """Of the window `turn`; it takes so long."""
+    def register(self, count, seconds):
+        """New ones, which come with the next window; it takes so long."""
         first, self.next_id = self.next_id, self.next_id + count
-        measure.write_ids(self.paths[turn % 2], first, count, seed=first)
         began = time.monotonic()
         for done in range(0, count, CHUNK):
             measure.register(self.house.run, first + done, min(CHUNK, count - done))
             passes(max(0, began + seconds * (done + CHUNK) / count - time.monotonic()))
+        self.coming = list(range(first, self.next_id))
+        random.Random(first).shuffle(self.coming)
 
-    def shoot(self, turn, count, seconds, pause_ms):
-        shot = measure.shoot(self.house.public.url, self.paths[turn % 2], 0, count, CONNECTIONS, seconds,
+    def turn(self):
+        """The next window: what was left over comes first."""
+        self.ready, self.coming = self.ready + self.coming, []
+
+    def shoot(self, seconds, pause_ms):
+        """One thread of wrk calls them back in their order, until they or the time are over. Of the last,
+        one a connection, it doesn't hear: they come once more, as duplicates."""
+        with open(self.path, "w", encoding="ascii") as file:
+            file.writelines(f"{number}\n" for number in self.ready)
+        shot = measure.shoot(self.house.public.url, self.path, 0, len(self.ready), CONNECTIONS, seconds,
                              threads=1, pause_ms=pause_ms)
+        self.ready = self.ready[shot.requests:]
         self.answered += shot.requests - shot.bad
         self.bad += shot.bad
         self.lost += shot.lost
@@ -144,6 +157,7 @@ class Soak:
             "gateway": {"threads": 128}, "sinks": None})
         self.flood = Flood(self.house, self.folder)
         self.windows = []
+        self.began = 0.0
 
     def run(self):
         with self.house:
@@ -154,6 +168,7 @@ class Soak:
             for part in parts:
                 part.__enter__()
             rate = self.highest() * self.options.share
+            self.began = time.monotonic()
             print(f"at {rate:.0f} callbacks a second for {self.options.hours} h", flush=True)
             self.go_on(rate, reader)
             for part in parts:
@@ -163,32 +178,35 @@ class Soak:
             return self.demand(reader)
 
     def highest(self):
-        """Callbacks a second, with everything else going on. What is left over is called back, too."""
-        self.flood.register(0, ROOM, 1)
-        shot = self.flood.shoot(0, ROOM, 8, 0)
-        self.flood.shoot(0, ROOM, 24, 0)
-        return shot.rate
+        """Callbacks a second, with everything else going on."""
+        self.flood.register(ROOM, 1)
+        self.flood.turn()
+        shot = self.flood.shoot(PROBE_S, 0)
+        while self.flood.ready:
+            self.flood.shoot(PROBE_S, 0)
+        return min(shot.rate, ROOM / PROBE_S)
 
     def go_on(self, rate, reader):
-        count = int(rate * WINDOW_S)
-        self.flood.register(0, count, 1)
+        self.flood.register(int(rate * WINDOW_S), 1)
         pause_ms = 1000 * CONNECTIONS / rate
         end = time.monotonic() + self.options.hours * 3600
-        turn = 0
         with open(self.options.out, "w", encoding="utf-8") as out:
             while time.monotonic() < end and not reader.fault:
-                ahead = threading.Thread(target=self.flood.register, args=(turn + 1, count, WINDOW_S * 0.9))
+                self.flood.turn()
+                fresh = int(rate * WINDOW_S)
+                ahead = threading.Thread(target=self.flood.register, args=(fresh, WINDOW_S * 0.9))
                 ahead.start()
                 usage = measure.Usage({name: daemon.pid for name, daemon in self.house.daemons.items()})
-                shot = self.flood.shoot(turn, count, WINDOW_S, max(1, round(pause_ms - 5)))
+                shot = self.flood.shoot(WINDOW_S, max(1, round(pause_ms)))
                 ahead.join()
-                turn += 1
-                self.windows.append(self.look(turn, shot, usage, reader))
+                # What a connection waits beside its pause is not known before: hold the rate.
+                pause_ms += (1 if len(self.flood.ready) < fresh * 0.05 else -1) * pause_ms * 0.1
+                self.windows.append(self.look(shot, usage, reader))
                 print(json.dumps(self.windows[-1]), file=out, flush=True)
 
-    def look(self, turn, shot, usage, reader):
+    def look(self, shot, usage, reader):
         daemons = self.house.daemons.items()
-        line = {"s": turn * WINDOW_S, "rate": round(shot.rate), "p50_ms": shot.p50_ms,
+        line = {"s": round(time.monotonic() - self.began), "rate": round(shot.rate), "p50_ms": shot.p50_ms,
                 "p99_ms": shot.p99_ms, "max_ms": shot.max_ms, "consumed": reader.count,
                 "bad": shot.bad, "lost": shot.lost}
         for what in ("rss_kib", "fds", "threads"):
