@@ -49,6 +49,12 @@ static zmsg_t *query_answer(zframe_t **who_p, const struct msg_answer *answer)
     return msg;
 }
 
+static void query_rows(const struct tracker *tracker, uint64_t task, enum gather_kind kind,
+                       struct reader_rows *rows)
+{
+    rows->count = gather_find(tracker->vault.gather, task, kind, rows->no, READER_NOTES_MAX);
+}
+
 void query_ask_task(query_t *self, zframe_t **who_p, const struct msg_get *get)
 {
     struct tracker *tracker = self->tracker;
@@ -59,6 +65,8 @@ void query_ask_task(query_t *self, zframe_t **who_p, const struct msg_get *get)
         hint.polls = task->polls + (task->again ? task->again->polls : 0);
         ald_token_make(&tracker->keys, task->account->profile->name, task->id, 0, hint.token);
     }
+    query_rows(tracker, get->task, GATHER_ARRIVAL, &hint.arrivals);
+    query_rows(tracker, get->task, GATHER_NOTE, &hint.notes);
     struct ald_buf bytes;
     ald_buf_init(&bytes, 4096);
     ALD_ASSERT(ald_wire_encode(&MSG_GET, get, &bytes) == ALD_OK);

@@ -173,7 +173,8 @@ static void reader_count_page(struct reader_count *self, ald_store_t **store_p, 
 
 /* Answer one message of the pipe: [ticket][routing id][question]. */
 static void reader_serve(zsock_t *pipe, zmsg_t *msg, ald_store_t **store_p,
-                         const struct reader_start *start, struct reader_count *count)
+                         const struct reader_start *start, struct reader_count *count,
+                         struct reading_results *results)
 {
     zframe_t *ticket_frame = zmsg_pop(msg);
     zframe_t *who = zmsg_pop(msg);
@@ -187,7 +188,8 @@ static void reader_serve(zsock_t *pipe, zmsg_t *msg, ald_store_t **store_p,
         zframe_destroy(&question);
         return;
     }
-    struct reading reading = {.answer = zmsg_new(), .profile_count = start->profile_count};
+    struct reading reading = {
+        .answer = zmsg_new(), .profile_count = start->profile_count, .results = results};
     for (size_t i = 0; i < start->profile_count; i++)
         reading.profiles[i] = start->profiles[i];
     zmsg_append(reading.answer, &ticket_frame);
@@ -216,19 +218,22 @@ static void *reader_thread(void *arg)
     zsock_t *pipe = start.pipe;
     ald_store_t *store = NULL;
     struct reader_count count = {0};
+    struct reading_results results;
+    reading_results_init(&results);
     (void)zsock_signal(pipe, 0);
     for (bool stop = false; !stop;) {
         zsock_set_rcvtimeo(pipe, count.ticket ? 0 : -1);
         zmsg_t *msg = zmsg_recv(pipe);
         stop = msg && zmsg_size(msg) == 1; /* $TERM: a question has three frames */
         if (msg && !stop)
-            reader_serve(pipe, msg, &store, &start, &count);
+            reader_serve(pipe, msg, &store, &start, &count, &results);
         zmsg_destroy(&msg);
         if (count.ticket && !stop)
             reader_count_page(&count, &store, start.path, pipe);
     }
     zframe_destroy(&count.ticket);
     zframe_destroy(&count.who);
+    reading_results_free(&results);
     ald_store_destroy(&store);
     zsock_destroy(&pipe);
     return NULL;

@@ -2,8 +2,9 @@
  * never delays intake. Transactions there are short: a page at a time.
  *
  * Questions are get, list, letters, letter.show and fetch messages, and audit: all rows are counted
- * again, a page between two other questions, one count at a time. What the disk can't know (a
- * result that is not indexed yet, a poll under way) comes with them as a hint. Answers go back to
+ * again, a page between two other questions, one count at a time. What the disk
+ * can't know (a poll under way) or would have to be searched for (rows that are not indexed yet)
+ * comes with them as a hint. Answers go back to
  * the asker through the loop's thread.
  */
 #ifndef ALD_TRACKER_READER_H
@@ -11,11 +12,21 @@
 
 #include "services/tracker/tracker.h"
 
+enum { READER_NOTES_MAX = 200 };
+
+/* Numbers of rows that were not indexed when the question was put; they may be by now. */
+struct reader_rows {
+    size_t count;
+    int64_t no[READER_NOTES_MAX];
+};
+
 struct reader_hint {
     uint64_t seq;   /* of the task's result, 0 = look in the index */
     bool polling;   /* a poll is under way */
     uint32_t polls; /* that left, as far as memory knows */
     char token[ALD_TOKEN_MAX];
+    struct reader_rows arrivals; /* of the task */
+    struct reader_rows notes;
 };
 
 /* Where the question came from, and so where its answer goes. */

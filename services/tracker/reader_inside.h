@@ -3,8 +3,9 @@
 #define ALD_TRACKER_READER_INSIDE_H
 
 #include "services/tracker/reader.h"
+#include "services/tracker/tail.h"
 
-enum { READER_ROWS = 100, READER_ROWS_MAX = 1000, READER_NOTES_MAX = 200 };
+enum { READER_ROWS = 100, READER_ROWS_MAX = 1000 };
 
 /* One question under way: frames are added to answer; rc is sticky, as in the vault. */
 struct reading {
@@ -12,8 +13,21 @@ struct reading {
     const char *profiles[64]; /* names, for searching */
     size_t profile_count;
     zmsg_t *answer;
+    struct reading_results *results; /* the thread's, from question to question; may be NULL */
     enum ald_rc rc;
 };
+
+/* Results that are not in the index yet, by task: each is read once. */
+struct reading_results {
+    tail_t *tail;
+    int64_t seen;   /* up to here */
+    int64_t turned; /* the older generation goes no further */
+};
+
+void reading_results_init(struct reading_results *self);
+void reading_results_free(struct reading_results *self);
+/* Read on. */
+void reading_results_more(struct reading *self);
 
 ald_stmt_t *reading_prepare(struct reading *self, const char *sql);
 bool reading_step(struct reading *self, ald_stmt_t *stmt);
@@ -32,10 +46,11 @@ uint64_t reading_seq(struct reading *self, uint64_t task, uint64_t hint);
 
 /* Add the notes of a task to the answer, in the order of time. last: number of its result or of the
  * last correction of it, 0 = none. */
-void reading_timeline(struct reading *self, const struct msg_task_view *view, uint64_t last);
+void reading_timeline(struct reading *self, const struct msg_task_view *view, uint64_t last,
+                      const struct reader_hint *hint);
 
 /* How many polls of a task left for the provider, as its timeline knows. */
-uint64_t reading_polls(struct reading *self, uint64_t task);
+uint64_t reading_polls(struct reading *self, uint64_t task, const struct reader_rows *notes);
 
 /* Fill the parts of a view that its result gives. */
 void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct msg_task_view *view,

@@ -156,32 +156,16 @@ void reading_get(struct reading *self, const struct msg_get *get, const struct r
             if (hint->polling)
                 ald_text_cut(view.state, sizeof view.state, ald_span_str("polling"));
         } else {
-            view.polls = reading_polls(self, get->task); /* memory has forgotten it */
+            view.polls = reading_polls(self, get->task, &hint->notes); /* memory has forgotten it */
         }
         reading_answer(self, get->req, "ok", "", "");
         ald_frame_put(self->answer, &MSG_TASK_VIEW, &view);
-        reading_timeline(self, &view, seq);
+        reading_timeline(self, &view, seq, hint);
     } else {
         const char *rc = self->rc == ALD_OK ? "notfound" : "busy";
         reading_answer(self, get->req, rc, "There is no task of this id.", "");
     }
     ald_buf_free(&keep);
-}
-
-/* Results that are not indexed yet, by task; borrowed keys. */
-static uint64_t reading_tail(struct reading *self, uint64_t task, int64_t indexed)
-{
-    uint64_t seq = 0;
-    ald_stmt_t *stmt =
-        reading_prepare(self, "SELECT MAX(seq) FROM results WHERE seq > ?1 AND task = ?2");
-    if (!stmt)
-        return 0;
-    ald_stmt_bind_i64(stmt, 1, indexed);
-    ald_stmt_bind_i64(stmt, 2, (int64_t)task);
-    if (reading_step(self, stmt))
-        seq = (uint64_t)ald_stmt_i64(stmt, 0);
-    ald_stmt_reset(stmt);
-    return seq;
 }
 
 static bool reading_matches(const struct msg_list *list, const struct msg_task_view *view)
@@ -228,8 +212,8 @@ static void reading_page(struct reading *self, const struct msg_list *list, int6
     uint64_t limit = list->limit == 0                ? READER_ROWS
                      : list->limit < READER_ROWS_MAX ? list->limit
                                                      : READER_ROWS_MAX;
-    int64_t indexed = reading_fact(self, "indexed_seq");
     uint64_t lane = (uint64_t)reading_fact(self, "lane");
+    reading_results_more(self);
     ald_stmt_t *stmt = reading_prepare(self, "SELECT " READING_TASK_COLUMNS
                                              " WHERE t.id < ?1 AND (?2 = 0 OR t.id = ?2)"
                                              " ORDER BY t.id DESC LIMIT ?3");
@@ -245,9 +229,9 @@ static void reading_page(struct reading *self, const struct msg_list *list, int6
         struct ald_buf keep;
         ald_buf_init(&keep, (size_t)80 << 20);
         reading_view(stmt, &view);
-        uint64_t seq = reading_seq(self, view.task, 0);
-        reading_result(self, seq ? seq : reading_tail(self, view.task, indexed), lane, &view,
-                       &keep);
+        struct tail_task ended = {0};
+        (void)tail_get(self->results->tail, view.task, &ended);
+        reading_result(self, reading_seq(self, view.task, ended.seq), lane, &view, &keep);
         if (reading_matches(list, &view) && ald_frame_add(page, &MSG_TASK_VIEW, &view) == ALD_OK)
             found++;
         ald_buf_free(&keep);

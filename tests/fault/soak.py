@@ -41,6 +41,7 @@ CONNECTIONS = 64
 WINDOW_S = 20
 PROBE_S = 8
 ROOM = 120000  # callbacks that can't be done in PROBE_S with all else going on
+FIRST_MS = 6  # that a callback takes, about
 CHUNK = 500  # registrations in one go
 SANDBOX = ("--fates", "ok=50,drop=15,double=10,late=10,early=5,reorder=10", "--late", "3", "--solve",
            "0.4", "--pingback", "mixed", "--callback-retries", "2", "--callback-timeout", "4")
@@ -182,13 +183,13 @@ class Soak:
         self.flood.register(ROOM, 1)
         self.flood.turn()
         shot = self.flood.shoot(PROBE_S, 0)
-        while self.flood.ready:
+        while len(self.flood.ready) > CONNECTIONS:  # so many may have been sent and not heard
             self.flood.shoot(PROBE_S, 0)
         return min(shot.rate, ROOM / PROBE_S)
 
     def go_on(self, rate, reader):
         self.flood.register(int(rate * WINDOW_S), 1)
-        pause_ms = 1000 * CONNECTIONS / rate
+        pause_ms = 1000 * CONNECTIONS / rate - FIRST_MS
         end = time.monotonic() + self.options.hours * 3600
         with open(self.options.out, "w", encoding="utf-8") as out:
             while time.monotonic() < end and not reader.fault:
@@ -199,8 +200,9 @@ class Soak:
                 usage = measure.Usage({name: daemon.pid for name, daemon in self.house.daemons.items()})
                 shot = self.flood.shoot(WINDOW_S, max(1, round(pause_ms)))
                 ahead.join()
-                # What a connection waits beside its pause is not known before: hold the rate.
-                pause_ms += (1 if len(self.flood.ready) < fresh * 0.05 else -1) * pause_ms * 0.1
+                # What a connection waits beside its pause is not known before: hold the rate, and a
+                # little more, so that what is left over gets less.
+                pause_ms += 1000 * CONNECTIONS * (1 / (1.03 * rate) - 1 / shot.rate)
                 self.windows.append(self.look(shot, usage, reader))
                 print(json.dumps(self.windows[-1]), file=out, flush=True)
 

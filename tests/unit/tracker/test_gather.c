@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,12 +154,67 @@ static void test_left_in_the_middle(void **state)
     gather_destroy(&gather);
 }
 
+enum { ROOM = 8 };
+
+static int compare(const void *left, const void *right)
+{
+    const int64_t *a = left;
+    const int64_t *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static void expect_rows(const gather_t *gather, uint64_t task, enum gather_kind kind,
+                        const char *want)
+{
+    int64_t no[ROOM];
+    char said[128] = "";
+    size_t count = gather_find(gather, task, kind, no, ROOM);
+    qsort(no, count, sizeof no[0], compare);
+    for (size_t i = 0; i < count; i++) {
+        size_t used = strlen(said);
+        (void)snprintf(said + used, sizeof said - used, "%lld ", (long long)no[i]);
+    }
+    assert_string_equal(said, want);
+}
+
+/* In chunks that are full and in one that fills, under way and waiting: all that was not handed
+ * out. */
+static void test_found_by_task(void **state)
+{
+    (void)state;
+    gather_t *gather = gather_new();
+    struct gather_entry entry;
+    expect_rows(gather, 7, GATHER_NOTE, "");
+    for (int64_t no = 1; no <= 10000; no++)
+        add(gather, (uint64_t)no % 5000 + 1, GATHER_NOTE, no);
+    add(gather, 7, GATHER_ARRIVAL, 3);
+    add(gather, 7, GATHER_NOTE, 10001);
+    expect_rows(gather, 7, GATHER_NOTE, "6 5006 10001 ");
+    expect_rows(gather, 7, GATHER_ARRIVAL, "3 ");
+    expect_rows(gather, 7, GATHER_RESULT, "");
+    expect_rows(gather, 6000, GATHER_NOTE, "");
+    gather_begin(gather);
+    add(gather, 7, GATHER_NOTE, 10002);
+    expect_rows(gather, 7, GATHER_NOTE, "6 5006 10001 10002 ");
+    for (int i = 0; i < 14; i++)
+        assert_true(gather_next(gather, &entry));
+    assert_int_equal(entry.task, 7);
+    expect_rows(gather, 7, GATHER_NOTE, entry.no == 6 ? "5006 10001 10002 " : "6 10001 10002 ");
+    while (gather_next(gather, &entry))
+        ;
+    expect_rows(gather, 7, GATHER_NOTE, "10002 ");
+    int64_t one = 0;
+    assert_int_equal(gather_find(gather, 7, GATHER_NOTE, &one, 0), 0);
+    gather_destroy(&gather);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example),   cmocka_unit_test(test_a_run_of_nothing),
-        cmocka_unit_test(test_the_order), cmocka_unit_test(test_two_runs),
-        cmocka_unit_test(test_many),      cmocka_unit_test(test_left_in_the_middle),
+        cmocka_unit_test(test_example),       cmocka_unit_test(test_a_run_of_nothing),
+        cmocka_unit_test(test_the_order),     cmocka_unit_test(test_two_runs),
+        cmocka_unit_test(test_many),          cmocka_unit_test(test_left_in_the_middle),
+        cmocka_unit_test(test_found_by_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

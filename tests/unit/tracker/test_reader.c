@@ -11,12 +11,29 @@
 
 #include "tests/unit/tracker/rows.h"
 
+/* What the reader's thread keeps from question to question. */
+static struct reading_results results;
+
+static int setup(void **state)
+{
+    reading_results_init(&results);
+    return rows_setup(state);
+}
+
+static int teardown(void **state)
+{
+    reading_results_free(&results);
+    return rows_teardown(state);
+}
+
+#define WITH_READER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
 /* A reading of the store as it is now; the caller ends it. */
 static void begin(struct rows *rows, struct reading *reading)
 {
     char path[ALD_STORE_PATH_MAX];
     struct ald_err err = {0};
-    *reading = (struct reading){.answer = zmsg_new()};
+    *reading = (struct reading){.answer = zmsg_new(), .results = &results};
     (void)snprintf(path, sizeof path, "%s/tracker.db", rows->folder.path);
     const struct ald_store_options options = vault_options(path, true);
     assert_int_equal(ald_store_open(&options, &reading->store, &err), ALD_OK);
@@ -102,13 +119,19 @@ static void test_an_empty_feed_has_a_head(void **state)
     assert_string_equal(fetch(*state, "0:1", detail), "invalid  0:0 0:");
 }
 
-/* The task as "state polls: time what, ...". */
-static const char *get(struct rows *rows, uint64_t task, uint64_t seq)
+/* The task as "state polls: time what, ...". late: all is indexed after the question was put. */
+static const char *get(struct rows *rows, uint64_t task, uint64_t seq, bool late)
 {
     static char said[512];
     struct reading reading;
     const struct msg_get ask = {.req = 9, .task = task};
-    const struct reader_hint hint = {.seq = seq}; /* it is not indexed yet */
+    struct reader_hint hint = {.seq = seq}; /* it is not indexed yet */
+    hint.arrivals.count =
+        gather_find(rows->vault.gather, task, GATHER_ARRIVAL, hint.arrivals.no, READER_NOTES_MAX);
+    hint.notes.count =
+        gather_find(rows->vault.gather, task, GATHER_NOTE, hint.notes.no, READER_NOTES_MAX);
+    if (late)
+        rows_index(rows, 0);
     struct msg_task_view view;
     struct msg_note note;
     begin(rows, &reading);
@@ -147,9 +170,12 @@ static void test_polls_and_timeline_of_an_ended_task(void **state)
     (void)rows_arrival(rows, 300, ALD_DISP_DUPLICATE, 3500);
     (void)rows_arrival(rows, 300, ALD_DISP_PROGRESS, 2100);
     rows_commit(rows);
-    assert_string_equal(get(rows, 300, seq),
-                        "done 3: 1200 callback 1300 created 2000 poll 2100 callback"
-                        " 2500 poll.hinted 2600 poll.unsent 2700 poll 3000 result 3500 callback");
+    static const char want[] =
+        "done 3: 1200 callback 1300 created 2000 poll 2100 callback"
+        " 2500 poll.hinted 2600 poll.unsent 2700 poll 3000 result 3500 callback";
+    assert_string_equal(get(rows, 300, seq, false), want);
+    assert_string_equal(get(rows, 300, seq, true), want);
+    assert_string_equal(get(rows, 300, 0, false), want);
 }
 
 static void test_lists_refuse_states_that_there_are_not(void **state)
@@ -197,13 +223,66 @@ static void test_a_list_is_as_long_as_was_asked_for(void **state)
     }
 }
 
+/* The states of all tasks, newest first. */
+static const char *states(struct rows *rows)
+{
+    static char said[512];
+    struct reading reading;
+    struct msg_task_view view;
+    const struct msg_list ask = {.req = 9};
+    begin(rows, &reading);
+    reading_list(&reading, &ask);
+    said[0] = '\0';
+    (void)zmsg_first(reading.answer);
+    for (zframe_t *frame = NULL; (frame = zmsg_next(reading.answer));) {
+        size_t used = strlen(said);
+        assert_int_equal(ald_wire_decode(&MSG_TASK_VIEW, &view, ald_frame_span(frame)), ALD_OK);
+        (void)snprintf(said + used, sizeof said - used, "%s%s", used ? " " : "", view.state);
+    }
+    end(&reading);
+    return said;
+}
+
+static void end_task(struct rows *rows, uint64_t task)
+{
+    vault_begin(&rows->vault);
+    (void)rows_end(rows, task, "");
+    rows_commit(rows);
+}
+
+/* Whether a task has ended is known before the index knows it, while it learns it, and then. What
+ * is remembered for that has a bound. */
+static void test_a_list_knows_what_the_index_does_not(void **state)
+{
+    struct rows *rows = *state;
+    vault_begin(&rows->vault);
+    for (uint64_t id = 32; id <= 128; id += 32)
+        rows_task(rows, id, id == 32 ? "a" : id == 64 ? "b" : id == 96 ? "c" : "d");
+    rows_commit(rows);
+    end_task(rows, 64);
+    assert_string_equal(states(rows), "pending pending done pending");
+    end_task(rows, 32);
+    assert_string_equal(states(rows), "pending pending done done");
+    assert_int_equal(results.seen, 2);
+    assert_int_equal(tail_count(results.tail), 2);
+    rows_index(rows, 0);
+    end_task(rows, 128);
+    assert_string_equal(states(rows), "done pending done done");
+    rows_index(rows, 0);
+    assert_string_equal(states(rows), "done pending done done");
+    rows_index(rows, 0);
+    assert_string_equal(states(rows), "done pending done done");
+    assert_int_equal(tail_count(results.tail), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_ROWS(test_example),
-                                       WITH_ROWS(test_positions),
-                                       WITH_ROWS(test_an_empty_feed_has_a_head),
-                                       WITH_ROWS(test_polls_and_timeline_of_an_ended_task),
-                                       WITH_ROWS(test_lists_refuse_states_that_there_are_not),
-                                       WITH_ROWS(test_a_list_is_as_long_as_was_asked_for)};
+    const struct CMUnitTest tests[] = {WITH_READER(test_example),
+                                       WITH_READER(test_a_list_knows_what_the_index_does_not),
+                                       WITH_READER(test_positions),
+                                       WITH_READER(test_an_empty_feed_has_a_head),
+                                       WITH_READER(test_polls_and_timeline_of_an_ended_task),
+                                       WITH_READER(test_lists_refuse_states_that_there_are_not),
+                                       WITH_READER(test_a_list_is_as_long_as_was_asked_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
