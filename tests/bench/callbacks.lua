@@ -1,7 +1,8 @@
 -- For wrk: each request is the callback of another task. Arguments: FILE FIRST COUNT THREADS: the
 -- file has a provider id a line, all of one length, already in the order in which they are to be
 -- called back; FIRST is where to begin. Each thread takes a part of its own and stops at its end.
--- A fifth argument is how many milliseconds a connection pauses after an answer.
+-- A fifth argument is how many milliseconds a connection pauses after an answer; a sixth and a seventh
+-- are method and path, for peers that want the same body elsewhere.
 -- done() prints one line of figures.
 local BLOCK = 4096
 
@@ -24,7 +25,7 @@ function init(args)
     left = share
     file:seek("set", (first + number * share) * width)
     block, at = "", 1
-    head = "POST /callback/sandbox HTTP/1.1\r\nHost: " .. wrk.host .. ":" .. wrk.port ..
+    head = (args[6] or "POST") .. " " .. (args[7] or "/callback/sandbox") .. " HTTP/1.1\r\nHost: " .. wrk.host .. ":" .. wrk.port ..
         "\r\nConnection: keep-alive\r\nContent-Type: application/x-www-form-urlencoded" ..
         "\r\nContent-Length: "
     local body = "&code=ready"

@@ -18,11 +18,9 @@ neither. Figures differ from machine to machine; medians of the rounds' ratios a
 import argparse
 import http.client
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -33,65 +31,29 @@ sys.path.insert(0, os.path.dirname(HERE))
 import zmq  # noqa: E402
 
 from bench import measure  # noqa: E402
+from bench.stand import Stand  # noqa: E402
 from support import bus  # noqa: E402
-from support import house as houses  # noqa: E402
-from support.http import Client  # noqa: E402
-from support.settings import free_port  # noqa: E402
 from support.until import passes  # noqa: E402
 
-PATIENT = {"callback": {"stale_after": "12h"}, "poll": {"schedule": {"give_up_after": "24h"}}}
 PAGE = {"limit": 1000, "bytes": 4 << 20}
 WANTED_LIVE, WANTED_DRAIN = 0.8, 0.1
 WANTED_P50, WANTED_P99 = 3, 10
 PROBE_S = 0.01
 
 
-class Bench:
-    """A house without polls, and tasks whose callbacks can be shot at it."""
-
-    def __init__(self, args):
-        self.args = args
-        self.folder = tempfile.mkdtemp(prefix="bench-", dir=args.dir)
-        self.ids = os.path.join(self.folder, "ids")
-        self.next_id = 10**11  # provider ids of one length
-        self.house = houses.House(pollers=0, profile=PATIENT, settings={
-            "store": {"data": os.path.join(self.folder, "data")}, "gateway": {"threads": 128},
-            "tracker": {"max_open": 100000000}})
-
-    def __enter__(self):
-        os.mkdir(os.path.join(self.folder, "data"), 0o700)
-        self.house.__enter__()
-        self.house.provider = Client(free_port())  # nobody: nothing is polled here
-        self.house.write_settings()
-        self.house.start_daemons()
-        return self
-
-    def __exit__(self, *_):
-        self.house.__exit__()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def register(self, count):
-        first = self.next_id
-        measure.write_ids(self.ids, first, count, seed=first)
-        measure.register(self.house.run, first, count)
-        self.next_id += count
-        return first
-
-    def shoot(self, count, seconds, connections=64, pause_ms=0):
-        return measure.shoot(self.house.public.url, self.ids, 0, count, connections, seconds,
-                             pause_ms=pause_ms)
-
-
 class Reader(threading.Thread):
-    """A durable consumer in a process of its own, which this thread listens to."""
+    """Durable consumers of these names, in one process of their own, which this thread listens to."""
 
-    def __init__(self, bench, name, start):
+    def __init__(self, bench, names, start, page=PAGE):
         super().__init__(daemon=True)
         self.channel = bus.Channel(bench.house.run, "consume")
-        (head, *_) = self.channel.ask("consumer.open", consumer=name, max_ack_pending=10000,
-                                      **{"from": start})
-        assert head["rc"] == "ok", head
-        argv = [sys.executable, os.path.abspath(__file__), "--reader", bench.house.run, name]
+        self.names = names
+        for name in names:
+            (head, *_) = self.channel.ask("consumer.open", consumer=name, max_ack_pending=10000,
+                                          **{"from": start})
+            assert head["rc"] == "ok", head
+        argv = [sys.executable, os.path.abspath(__file__), "--reader", bench.house.run, str(page["limit"]),
+                *names]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
         self.count = self.bytes = self.first = 0
@@ -119,28 +81,58 @@ class Reader(threading.Thread):
     def stop(self):
         self.process.kill()
         self.process.wait()
+        for name in self.names:  # there may be so many and no more
+            self.channel.ask("consumer.delete", consumer=name)
         self.channel.socket.close()
 
 
-def reader(run, name):
-    """The consumer itself: pull, settle with the next pull; tell how many so far, and when."""
-    channel = bus.Channel(run, "consume")
-    count = size = 0
-    settles = []
-    while True:
-        number = channel.tell("consumer.pull", *settles, consumer=name, instance="a",
-                              wait_ms=1000, **PAGE)
-        frames = channel.socket.recv_multipart(copy=False)
+class Consumer:
+    """One of them: pull, settle with the next pull."""
+
+    def __init__(self, run, name, page):
+        self.name, self.page = name, page
+        self.channel = bus.Channel(run, "consume")
+        self.settles = []
+        self.pull()
+
+    def pull(self):
+        self.number = self.channel.tell("consumer.pull", *self.settles, consumer=self.name, instance="a",
+                                        wait_ms=1000, **self.page)
+
+    def take(self):
+        """(events, bytes) of the answer"""
+        frames = self.channel.socket.recv_multipart(copy=False)
         head = bus.unpack(frames[0].bytes)
-        assert head["req"] == number and head["rc"] == "ok", head
-        settles = []
+        assert head["req"] == self.number and head["rc"] == "ok", head
+        self.settles = []
         if len(frames) > 1:
             first, last = bus.unpack(frames[1].bytes), bus.unpack(frames[-1].bytes)
-            settles = [bus.pack("settle", lane=last["lane"], first=first["seq"], seq=last["seq"],
-                                verb="ack")]
-            count += len(frames) - 1
-            size += sum(len(frame) for frame in frames[1:])
+            self.settles = [bus.pack("settle", lane=last["lane"], first=first["seq"], seq=last["seq"],
+                                     verb="ack")]
+        self.pull()
+        return len(frames) - 1, sum(len(frame) for frame in frames[1:])
+
+
+def reader(run, limit, *names):
+    """The consumers themselves; tells how many events so far, of all, and when."""
+    poller = zmq.Poller()
+    consumers = {}
+    for name in names:
+        one = Consumer(run, name, {**PAGE, "limit": int(limit)})
+        consumers[one.channel.socket] = one
+        poller.register(one.channel.socket, zmq.POLLIN)
+    count = size = 0
+    while True:
+        for socket, _ in poller.poll():
+            events, length = consumers[socket].take()
+            count, size = count + events, size + length
         print(count, size, time.perf_counter(), flush=True)
+
+
+def unproved(bench, count, seconds, connections=64, pause_ms=0):
+    """Something else is timed meanwhile, and must not wait for the books."""
+    return measure.shoot(bench.house.public.url, bench.ids, 0, count, connections, seconds,
+                         pause_ms=pause_ms)
 
 
 # ---- 1: at the same time as intake ----
@@ -149,14 +141,14 @@ def live(bench):
     ratios, costs = [], []
     for number in range(bench.args.rounds):
         count = bench.args.room * bench.args.seconds
-        bench.register(count)
-        alone = bench.shoot(count, bench.args.seconds)
-        bench.register(count)
+        bench.fresh(count)
+        alone = bench.shoot(count, 64, bench.args.seconds)
+        bench.fresh(count)
         before = measure.arrivals(bench.house.run).get("received", 0)
-        one = Reader(bench, f"live-{number}", "new")
+        one = Reader(bench, [f"live-{number}"], "new")
         began = time.perf_counter()
         usage = measure.Usage({"tracker": bench.house.tracker.pid})
-        shot = bench.shoot(count, bench.args.seconds)
+        shot = unproved(bench, count, bench.args.seconds)
         taken = measure.arrivals(bench.house.run).get("received", 0) - before
         there = one.count
         cpu = usage.spent()["tracker"][0]
@@ -213,13 +205,13 @@ def loop_cpu(pid):
 def backlog(bench):
     count = bench.args.backlog
     while measure.arrivals(bench.house.run).get("applied", 0) < count:
-        bench.register(bench.args.room * bench.args.seconds)
-        bench.shoot(bench.args.room * bench.args.seconds, bench.args.seconds)
+        bench.fresh(bench.args.room * bench.args.seconds)
+        bench.shoot(bench.args.room * bench.args.seconds, 64, bench.args.seconds)
     ratios = []
     for number in range(bench.args.rounds):
         usage = measure.Usage({"tracker": bench.house.tracker.pid})
         loop_s = loop_cpu(bench.house.tracker.pid)
-        one = Reader(bench, f"backlog-{number}", "all")
+        one = Reader(bench, [f"backlog-{number}"], "all")
         one.until(count)
         rate = one.rate
         size = one.bytes // one.count
@@ -283,8 +275,8 @@ def waits(bench, ids, load):
 def latency(bench):
     seconds = bench.args.seconds * 2
     fsync_ms = measure.fsync_us(bench.folder) / 1e3
-    bench.register(bench.args.room * bench.args.seconds)
-    highest = bench.shoot(bench.args.room * bench.args.seconds, bench.args.seconds)
+    bench.fresh(bench.args.room * bench.args.seconds)
+    highest = bench.shoot(bench.args.room * bench.args.seconds, 64, bench.args.seconds)
     count = int(highest.rate * seconds)
     first = bench.register(count + 10000)
     probes = range(first + count, first + count + 10000)
@@ -292,7 +284,7 @@ def latency(bench):
     connections = 64
     pause_ms = max(1, round(2000 * connections / highest.rate - highest.p50_ms))
     shot, p50, p99, times = waits(
-        bench, probes, lambda: bench.shoot(count, seconds, connections, pause_ms))
+        bench, probes, lambda: unproved(bench, count, seconds, connections, pause_ms))
     print(f"one fdatasync {fsync_ms:.2f} ms; at {shot.rate:.0f}/s, {shot.rate / highest.rate:.0%} of"
           f" {highest.rate:.0f}/s, {times} callbacks to a live subscriber: p50 {p50:.2f} ms"
           f" = {p50 / fsync_ms:.1f} fdatasyncs (wanted {WANTED_P50}), p99 {p99:.2f} ms"
@@ -313,14 +305,15 @@ def main():
     args = parser.parse_args()
     os.environ["ALDABA_BIN"] = os.path.abspath(args.bin)
     args.dir = os.path.abspath(args.dir)
+    args.http_threads, args.wrk_threads = 128, 2
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n", flush=True)
-    with Bench(args) as bench:
+    with Stand(args) as bench:
         for part in args.parts.split(","):
             {"live": live, "backlog": backlog, "latency": latency}[part](bench)
-        done = bench.house.aldaba("audit")
-        if done.returncode != 0:
-            print(f"NOT PROVED: aldaba audit: {done.stdout}{done.stderr}")
-    return done.returncode
+        bench.audit()
+        for fault in bench.faults:
+            print(f"NOT PROVED: {fault}")
+    return 1 if bench.faults else 0
 
 
 if __name__ == "__main__":

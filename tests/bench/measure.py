@@ -6,12 +6,16 @@ import resource
 import subprocess
 import time
 
+import zmq
+
 from support.bus import Channel, figures, pack, unpack
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIGURES = re.compile(r"^figures (.*)$", re.MULTILINE)
 TICKS = os.sysconf("SC_CLK_TCK")
 WINDOW = 400  # registrations under way
+SILENT_MS = 60000
+WAY = ("POST", "/callback/sandbox")
 
 
 def fsync_us(folder, rounds=200):
@@ -28,6 +32,16 @@ def fsync_us(folder, rounds=200):
     return sorted(times)[rounds // 2]
 
 
+class Clock:
+    """Since it was made."""
+
+    def __init__(self):
+        self.began = time.perf_counter()
+
+    def seconds(self):
+        return time.perf_counter() - self.began
+
+
 class Usage:
     """CPU seconds and context switches of some processes since it was made."""
 
@@ -39,6 +53,19 @@ class Usage:
         """{name: (cpu seconds, voluntary switches, others)}"""
         return {name: tuple(b - a for a, b in zip(self.before[name], usage_of(pid)))
                 for name, pid in self.pids.items()}
+
+
+def family(pid):
+    """The process and its children, as of servers that fork workers."""
+    found = [pid]
+    for one in found:
+        try:
+            for thread in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{thread}/children", encoding="ascii") as file:
+                    found += map(int, file.read().split())
+        except OSError:
+            continue  # it has ended
+    return found
 
 
 def usage_of(pid):
@@ -56,14 +83,42 @@ def usage_of(pid):
     return (int(fields[11]) + int(fields[12])) / TICKS, *switches
 
 
+def cpu_s(pid):
+    """The CPU seconds of a process so far, to the nanosecond."""
+    spent_ns = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+                spent_ns += int(file.read().split()[0])
+        except OSError:
+            continue  # it has ended
+    return spent_ns / 1e9
+
+
+def anonymous_bytes(pid):
+    """Memory of its own: not what is mapped from files."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) * 1024
+
+
+def figures_of(text):
+    """{name: number} of the line of figures that a program prints."""
+    found = FIGURES.search(text)
+    assert found, text
+    return {key: float(value) for key, value in (pair.split("=") for pair in found[1].split())}
+
+
+def proportional_bytes(pid):
+    """Resident memory, of what is shared with others only this process's part."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Pss:")) * 1024
+
+
 class Shot:
     """What one run of wrk said."""
 
     def __init__(self, text):
-        found = FIGURES.search(text)
-        assert found, text
-        said = {key: float(value) for key, value in
-                (pair.split("=") for pair in found[1].split())}
+        said = figures_of(text)
         self.requests = int(said["requests"])
         self.seconds = said["us"] / 1e6
         self.rate = self.requests / self.seconds
@@ -71,12 +126,12 @@ class Shot:
         self.bad, self.lost = int(said["bad"]), int(said["lost"])
 
 
-def shoot(url, ids, first, count, connections, seconds, threads=2, pause_ms=0):
+def shoot(url, ids, first, count, connections, seconds, threads=2, pause_ms=0, way=WAY):
     """Run wrk over ids [first, first + count) of the file, until they or the time are over. Each
-    connection pauses so long after an answer."""
+    connection pauses so long after an answer. way: method and path."""
     argv = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s",
             "-s", os.path.join(HERE, "callbacks.lua"), url, "--",
-            ids, str(first), str(count), str(threads), str(pause_ms)]
+            ids, str(first), str(count), str(threads), str(pause_ms), *way]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=seconds + 60, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -91,24 +146,32 @@ def write_ids(path, first, count, seed=1):
     """Provider ids first..first+count-1 in uniformly random order, one a line."""
     ids = list(range(first, first + count))
     random.Random(seed).shuffle(ids)
+    write_lines(path, ids)
+
+
+def write_lines(path, ids):
     with open(path, "w", encoding="ascii") as file:
         file.writelines(f"{number}\n" for number in ids)
 
 
 def register(run, first, count):
     """Tasks of these provider ids, many under way at once. Returns tasks a second."""
-    began = time.perf_counter()
+    return register_ids(run, range(first, first + count))
+
+
+def register_ids(run, ids):
+    clock = Clock()
     sent = answered = 0
     with Channel(run, "query") as channel:
-        while answered < count:
-            while sent < count and sent - answered < WINDOW:
-                channel.send(pack("register", req=sent + 1, provider="sandbox",
-                                  provider_id=str(first + sent)))
+        channel.socket.setsockopt(zmq.RCVTIMEO, SILENT_MS)
+        while answered < len(ids):
+            while sent < len(ids) and sent - answered < WINDOW:
+                channel.send(pack("register", req=sent + 1, provider="sandbox", provider_id=str(ids[sent])))
                 sent += 1
             head = unpack(channel.socket.recv_multipart()[0])
             assert head["rc"] == "ok", head
             answered += 1
-    return count / (time.perf_counter() - began)
+    return len(ids) / clock.seconds()
 
 
 def arrivals(run):
