@@ -20,8 +20,8 @@ ONE_S = 400
 
 # Any of them may see it; the first is the one that is meant to.
 SEEN_BY = {
-    "sync_normal": ("test_power_orders.py::test_every_cut", "test_power_cut.py"),
-    "ack_before_commit": ("test_failpoints.py::test_killed_in_a_commit",),
+    "sync_normal": ("test_power_orders.py::test_every_cut", "test_power_cut.py", "test_sync_first.py"),
+    "ack_before_commit": ("test_failpoints.py::test_killed_in_a_commit", "test_sync_first.py"),
     "no_dedup": ("test_kill_points.py::test_tracker", "test_failpoints.py::test_errors"),
     "no_dirsync": ("test_power_names.py",),
 }
