@@ -142,11 +142,12 @@ def shoot(url, ids, first, count, connections, seconds, threads=2, pause_ms=0, w
     return shot
 
 
-def write_ids(path, first, count, seed=1):
-    """Provider ids first..first+count-1 in uniformly random order, one a line."""
-    ids = list(range(first, first + count))
-    random.Random(seed).shuffle(ids)
-    write_lines(path, ids)
+def write_ids(path, first, count, more=0):
+    """Provider ids first..first+count-1 in uniformly random order, one a line, and so many more behind them."""
+    chance = random.Random(first)
+    ids = [chance.sample(range(begin, begin + length), length)
+           for begin, length in ((first, count), (first + count, more))]
+    write_lines(path, ids[0] + ids[1])
 
 
 def write_lines(path, ids):

@@ -31,6 +31,13 @@ def what(title, connections):
     return f"aldaba / {title}, {connections} connections"
 
 
+def used_up(args, name, shot, count, connections):
+    """Whoever takes all callbacks before the time is over has a higher rate than is measured. None: it did not."""
+    if shot.requests >= count - connections and not args.small:
+        return f"{name} took all {count} callbacks of a round: --room and --intake-room are too low"
+    return None
+
+
 def aldaba_round(stand, count, connections, seconds):
     usage = measure.Usage(stand.pids())
     shot = stand.shoot(count, connections, seconds)
@@ -47,8 +54,6 @@ def peer_round(stand, peer, first, count, connections, seconds, faults):
     spent = usage.spent()
     if kept is not None and peer.kept() - kept < shot.requests - shot.bad - connections:
         faults.append(f"{peer.title} kept {peer.kept() - kept} of {shot.requests - shot.bad}")
-    if shot.requests >= count and not stand.args.small:
-        faults.append(f"{peer.title} used all {count} ids up: its rate is higher than --room")
     if shot.bad:
         faults.append(f"{peer.title}: {shot.bad} answers were no 200")
     return shot, spent
@@ -63,15 +68,18 @@ def tell(name, connections, number, shot, spent):
 def turn(stand, peers, connections, number, rates, faults):
     """One round of all; rates: {name: [a second, ...]}"""
     args = stand.args
-    count = args.room * args.seconds
-    first = stand.fresh(count)
+    count, ours = args.room * args.seconds, args.intake_room * args.seconds
+    first = stand.fresh(ours, max(0, count - ours))
     order = ["aldaba", *peers]
     order = order[number % len(order):] + order[:number % len(order)]
     for name in order:
         if name == "aldaba":
-            shot, spent = aldaba_round(stand, count, connections, args.seconds)
+            shot, spent = aldaba_round(stand, ours, connections, args.seconds)
         else:
             shot, spent = peer_round(stand, peers[name], first, count, connections, args.seconds, faults)
+        out = used_up(args, name, shot, ours if name == "aldaba" else count, connections)
+        if out:
+            faults.append(out)
         rates.setdefault(name, []).append(shot.rate)
         tell(name, connections, number, shot, spent)
 

@@ -60,10 +60,12 @@ class Stand:
         self.next_id += count
         return first
 
-    def fresh(self, count):
-        """The same, and the ids stand shuffled in self.ids."""
+    def fresh(self, count, strangers=0):
+        """The same, and the ids stand shuffled in self.ids; behind them those of so many tasks that are not
+        registered, for peers that need more."""
         first = self.register(count)
-        measure.write_ids(self.ids, first, count, seed=first)
+        self.next_id += strangers
+        measure.write_ids(self.ids, first, count, strangers)
         return first
 
     def shoot(self, count, connections, seconds, pause_ms=0):

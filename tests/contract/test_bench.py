@@ -140,6 +140,12 @@ def test_a_ratio_is_of_one_round_and_a_row_their_median():
     assert (flask.value, flask.verdict, flask.rounds) == (10, "not reached", [30, 10, 5])
 
 
+@pytest.mark.parametrize("requests,small,said", [(935, False, False), (936, False, True), (1000, True, False)])
+def test_a_rate_that_callbacks_ran_out_of_is_said(requests, small, said):
+    shot, args = types.SimpleNamespace(requests=requests), types.SimpleNamespace(small=small)
+    assert bool(part_peers.used_up(args, "nginx", shot, 1000, 64)) == said
+
+
 # ---- what is worked out of what was measured ----
 
 def log(*lines):
