@@ -13,6 +13,7 @@ import time
 from bench import packages
 
 WAIT_S = 120
+WARM_S = 1
 BACK_TO_BACK_US = 200  # h2load's own time between an answer and the next request
 
 
@@ -24,6 +25,7 @@ class Offered:
         self.rate, self.count = rate, count
         self.moments = []
         self.others = collections.Counter()
+        self.warm_us = 0  # what was sent before counts in no percentile: the load itself was starting
 
     @property
     def bad(self):
@@ -35,7 +37,7 @@ class Offered:
 
     def at(self, share, begin_us=0, end_us=None):
         took = sorted(ms for when, ms in self.moments
-                      if when >= begin_us and (end_us is None or when < end_us))
+                      if when >= max(begin_us, self.warm_us) and (end_us is None or when < end_us))
         return took[min(len(took) - 1, int(len(took) * share))] if took else None
 
     @property
@@ -112,6 +114,8 @@ class Load:
         for log in self.logs:
             with open(log, encoding="ascii") as file:
                 self.offered.moments += delays(file, self.rps, self.offered.others)
+        if self.offered.moments and self.seconds > WARM_S:
+            self.offered.warm_us = min(when for when, _ in self.offered.moments) + WARM_S * 1e6
         return self.offered
 
 

@@ -173,6 +173,8 @@ def test_percentiles_of_a_stretch_of_time():
     one.moments = [(us, us / 1000) for us in range(100)]
     assert (one.bad, one.p50_ms, one.p99_ms) == (100, 0.05, 0.099)
     assert one.at(0.5, 90) == 0.095 and one.at(0.5, 0, 10) == 0.005 and one.at(0.5, 200) is None
+    one.warm_us = 50
+    assert (one.answered, one.p50_ms, one.at(0.5, 0, 60)) == (100, 0.075, 0.055)
 
 
 def test_growth_is_of_the_last_third():
