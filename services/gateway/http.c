@@ -20,15 +20,15 @@
 enum {
     HTTP_PIECE = 16 * 1024,       /* bytes of a body read at once */
     HTTP_LINGER_BYTES = 64 << 20, /* of an unread body, so that the client sees its answer */
-    HTTP_LINGER_MS = 1000,
-    HTTP_LIBRARY_MS = 1000 /* its own times end later: it answers 400 to what may be genuine */
+    HTTP_LINGER_MS = 1000
 };
 
 /* One thread of a listener. */
 struct http_worker {
     http_t *http;
     struct http_watch watch;
-    bool refused; /* the library has refused the request: it is answered */
+    bool refused;       /* the library has refused the request: it is answered */
+    const char *buffer; /* the library's, for this thread's heads: http_frame_begin_ok */
     void *own;
     struct http_head head; /* these two are not on the stack, whose pages would all be touched */
     char piece[HTTP_PIECE];
@@ -114,6 +114,22 @@ static void http_continue(http_exchange_t *self)
     self->frame.expects = false;
 }
 
+static void http_unclear(http_exchange_t *self)
+{
+    (void)http_answer(self, 400, "", ald_span_str("where the request ends is not clear\n"));
+}
+
+/* It was read. CR NUL, which it leaves in the library's buffer, must not end a later head. */
+static enum ald_rc http_read_sound(http_exchange_t *self, struct ald_span body)
+{
+    static const char end[] = "\r"; /* and NUL */
+    self->last = self->last || (body.len > 0 && memmem(body.data, body.len, end, sizeof end));
+    if (self->frame.chunked || !http_frame_torn(body))
+        return ALD_OK;
+    http_unclear(self);
+    return ALD_CLOSED;
+}
+
 enum ald_rc http_read(http_exchange_t *self, const struct http_sink *sink)
 {
     if (self->read) /* there is none */
@@ -124,12 +140,15 @@ enum ald_rc http_read(http_exchange_t *self, const struct http_sink *sink)
         return ALD_FULL;
     http_continue(self);
     int64_t until_ms = ald_clock_now().mono_ms + self->worker->http->options.request_timeout_ms;
+    size_t before = sink->body->len;
     http_watch_body(&self->worker->watch, until_ms);
     enum ald_rc rc = self->frame.chunked ? http_read_chunked(self, sink, until_ms)
                                          : http_read_declared(self, sink, until_ms);
     (void)http_watch_done(&self->worker->watch);
     if (rc == ALD_OK && !ald_buf_ok(sink->body))
         rc = ALD_TOOBIG;
+    if (rc == ALD_OK)
+        rc = http_read_sound(self, ald_span_skip(ald_buf_span(sink->body), before));
     self->read = rc == ALD_OK;
     self->cut = rc == ALD_CLOSED;
     return rc;
@@ -240,9 +259,9 @@ static void http_facts(http_exchange_t *self, const struct mg_request_info *info
 
 static void http_end(http_exchange_t *self)
 {
-    if (self->answered && self->read)
+    if (self->answered && self->read && !self->last)
         return;
-    if (self->answered && !self->frame.expects && !self->cut)
+    if (self->answered && !self->read && !self->frame.expects && !self->cut)
         http_linger(self);
     mg_disable_keep_alive(self->connection);
 }
@@ -261,9 +280,9 @@ static void http_run(struct mg_connection *connection, const char *path, const c
     exchange.request.path = path;
     exchange.request.query = ald_span_str(query ? query : "");
     http_facts(&exchange, info);
-    if (!http_frame_read(&exchange.request, info->http_version, &exchange.frame)) {
-        (void)http_answer(&exchange, 400, "",
-                          ald_span_str("where the request ends is not clear\n"));
+    if (!http_frame_begin_ok(&worker->buffer, info->request_method) ||
+        !http_frame_read(&exchange.request, info->http_version, &exchange.frame)) {
+        http_unclear(&exchange);
     } else {
         const struct http_options *options = &worker->http->options;
         exchange.read = !exchange.frame.chunked && exchange.frame.declared == 0;
@@ -383,55 +402,16 @@ static const struct mg_callbacks http_callbacks = {.begin_request = http_serve,
 
 static enum ald_rc http_open(http_t *self, struct ald_err *err)
 {
-    char threads[24], queue[24], timeout[24], keep_alive[24], request[24];
-    const struct http_options *o = &self->options;
-    (void)snprintf(threads, sizeof threads, "%lld", (long long)o->threads);
-    (void)snprintf(queue, sizeof queue, "%lld", (long long)o->queue);
-    (void)snprintf(timeout, sizeof timeout, "%lld",
-                   (long long)(o->request_timeout_ms + HTTP_LIBRARY_MS));
-    (void)snprintf(keep_alive, sizeof keep_alive, "%lld", (long long)o->keep_alive_ms);
-    (void)snprintf(request, sizeof request, "%d", HTTP_FRAME_HEAD_MAX);
-    const char *options[] = {"listening_ports",
-                             o->listen,
-                             "num_threads",
-                             threads,
-                             "request_timeout_ms",
-                             timeout,
-                             "keep_alive_timeout_ms",
-                             keep_alive,
-                             "enable_keep_alive",
-                             "yes",
-                             "tcp_nodelay",
-                             "1",
-                             "max_request_size",
-                             request,
-                             "connection_queue",
-                             queue,
-                             "listen_backlog",
-                             "1024",
-                             "authentication_domain",
-                             "/", /* no host is this: none but http_stray serves absolute targets */
-                             "decode_url",
-                             "no",
-                             "decode_query_string",
-                             "no",
-                             "enable_directory_listing",
-                             "no",
-                             "access_control_allow_origin",
-                             "",
-                             "access_control_allow_methods",
-                             "",
-                             "access_control_allow_headers",
-                             "",
-                             NULL};
+    struct http_listen_options said;
+    http_listen_options(&self->options, &said);
     struct mg_init_data init = {
-        .callbacks = &http_callbacks, .user_data = self, .configuration_options = options};
+        .callbacks = &http_callbacks, .user_data = self, .configuration_options = said.list};
     unsigned code = 0;
     char text[200] = "";
     struct mg_error_data error = {.code = &code, .text = text, .text_buffer_size = sizeof text};
     self->context = mg_start2(&init, &error);
     if (!self->context)
-        return http_listen_failed(o->listen, o->setting, text, err);
+        return http_listen_failed(self->options.listen, self->options.setting, text, err);
     struct mg_server_port port;
     if (mg_get_server_ports(self->context, 1, &port) == 1)
         self->port = (unsigned)port.port;

@@ -1,13 +1,28 @@
 #include "services/gateway/http_frame.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/base/guard.h"
-#include "common/base/span.h"
 #include "common/base/text.h"
 
-enum { FRAME_VERSION = 3 }; /* bytes of "1.1" */
+enum {
+    FRAME_VERSION = 3, /* bytes of "1.1" */
+    FRAME_MARK = 0xff,
+    FRAME_MARK_BYTES = 2
+};
+
+bool http_frame_begin_ok(const char **buffer, const char *method)
+{
+    const char *begin = method - (uintptr_t)method % alignof(max_align_t);
+    if (!*buffer || begin < *buffer)
+        *buffer = begin;
+    ptrdiff_t skipped = method - *buffer;
+    return skipped < 2 || (skipped == 2 && method[-2] == '\r');
+}
 
 /* Does the name begin right behind the CR LF of the line before, and the colon right behind it? */
 static bool frame_line_ok(const struct http_request *request, size_t i, const char *version)
@@ -27,7 +42,7 @@ static bool frame_line_ok(const struct http_request *request, size_t i, const ch
 
 /* Is the end of the last line the end of the head? The library looks no further than its table, and
  * no further than a line that begins with no name: a length may be behind that. */
-static bool frame_end_ok(const struct http_request *request, const char *version)
+static bool frame_end(const struct http_request *request, const char *version)
 {
     size_t count = request->header_count;
     if (count == 0)
@@ -38,7 +53,19 @@ static bool frame_end_ok(const struct http_request *request, const char *version
     const char *end = value + strlen(value);
     if (end - request->method > HTTP_FRAME_HEAD_MAX - 4)
         return false;
-    return end[1] == '\0' && end[2] == '\r' && end[3] == '\0';
+    if (end[1] != '\0' || end[2] != '\r' || end[3] != '\0')
+        return false;
+    memset((char *)(uintptr_t)end + 2, FRAME_MARK, FRAME_MARK_BYTES); /* the library's buffer */
+    return true;
+}
+
+bool http_frame_torn(struct ald_span body)
+{
+    size_t len = body.len < FRAME_MARK_BYTES ? body.len : FRAME_MARK_BYTES;
+    for (size_t i = 0; i < len; i++)
+        if (body.data[i] != FRAME_MARK)
+            return false;
+    return len > 0;
 }
 
 static bool frame_length(const char *text, size_t *out)
@@ -54,6 +81,7 @@ bool http_frame_read(const struct http_request *request, const char *version,
                      struct http_frame *out)
 {
     unsigned lengths = 0;
+    bool ended = frame_end(request, version);
     for (size_t i = 0; i < request->header_count; i++) {
         const struct http_header *h = &request->headers[i];
         if (!frame_line_ok(request, i, version))
@@ -71,7 +99,7 @@ bool http_frame_read(const struct http_request *request, const char *version,
             out->keep_alive_asked = strcasecmp(h->value, "keep-alive") == 0;
         }
     }
-    return !(out->chunked && lengths > 0) && frame_end_ok(request, version);
+    return !(out->chunked && lengths > 0) && ended;
 }
 
 /* What follows the scheme; NULL when it is another one or there is none. */

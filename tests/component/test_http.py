@@ -32,6 +32,10 @@ def post(*lines, body=BODY, target=None, version="1.1"):
     return request(f"POST {target or url(1)} HTTP/{version}", *lines, body=body)
 
 
+def lf_at_the_end(*lines):
+    return request(f"POST {url(1)} HTTP/1.1", *lines)[:-4] + b"\n\n"
+
+
 def taken(door, data, **more):
     """Send these bytes: the answer, and the (query, body) that the tracker was told."""
     gate, tracker = door
@@ -122,6 +126,12 @@ UNCLEAR = {
     "LF behind the first line": request(f"POST {url(1)} HTTP/1.1\nX: y", "Content-Length: 3"),
     "LF at the end": f"POST {url(1)} HTTP/1.1\r\nHost: x\r\nX: y\n\n".encode(),
     "CR LF LF at the end": f"POST {url(1)} HTTP/1.1\r\nHost: x\r\n\n".encode(),
+    "LF at the end, CR NUL in the body": lf_at_the_end("Host: x", "Content-Length: 5") + b"\r\0abc",
+    "and a short body": lf_at_the_end("Host: x", "Content-Length: 1") + b"\r\0abc",
+    "two empty lines before": b"\r\n\r\n" + post("Host: x", "Content-Length: 3"),
+    "two of LF": b"\n\n" + post("Host: x", "Content-Length: 3"),
+    "many": b"\r\n" * 6 + post("Host: x", "Content-Length: 3"),
+    "a blank line before": b" \r\n" + post("Host: x", "Content-Length: 3"),
     "CR in a value": post("Host: x", "X: a\rContent-Length: 3"),
     "CR in a name": post("Host: x", "X\r: a", "Content-Length: 3"),
     "NUL in a value": post("Host: x", "X: a\0b", "Content-Length: 3"),
@@ -155,6 +165,7 @@ CLEAR = {
     "63 lines": post("Host: x", *["X: a"] * 61, "Content-Length: 3"),
     "a value that is no UTF-8": post("Host: x", "X: \xe4", "Content-Length: 3"),
     "an empty line before": b"\r\n" + post("Host: x", "Content-Length: 3"),
+    "LF before": b"\n" + post("Host: x", "Content-Length: 3"),
     "a head as long as can be": None,
 }
 LONG = 320 * 1024 - len(post("Host: x", "X: ", "Content-Length: 3", body=b""))
@@ -166,6 +177,21 @@ def test_what_is_clear_is_served(door, name):
     answer, items = taken(door, CLEAR[name])
     assert status_of(answer) == 200, answer
     assert items == [(b"", BODY)]
+
+
+def test_an_end_that_another_request_left_is_none(door):
+    """The library keeps its buffer: behind the second head's LF LF is what ended the first."""
+    gate, tracker = door
+    first = post("Host: x", "Content-Length: 0", body=b"")
+    for body in (b"", b"\r\0" * 200):
+        with socket.create_connection(("127.0.0.1", gate.public.port), timeout=SOON_S) as client:
+            before = len(tracker.items)
+            client.sendall(post("Host: x", f"Content-Length: {len(body)}", body=body))
+            until(lambda: len(tracker.items) == before + 1, SOON_S, "the first is taken")
+            assert b" 200 " in client.recv(4096)
+            client.sendall(first[:-4] + b"\n\n")
+            assert b" 200 " not in client.recv(4096)
+            assert len(tracker.items) == before + 1
 
 
 @pytest.mark.parametrize("body", [

@@ -94,6 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     frame_answer(size > 1 ? 200U + data[0] : 200U, size << (size % 40));
     if (!head_laid(&laid, bytes) || !http_frame_read(&laid.request, laid.version, &frame))
         return 0;
+    if (http_frame_torn(laid.body))
+        return 0; /* nor is it answered: the body is read first */
     if (laid.request.header_count == 0)
         return 0; /* of 1.0: its connection ends */
     struct plain plain = frame_plain(ald_span_of(data, laid.len));

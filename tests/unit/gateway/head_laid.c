@@ -67,8 +67,10 @@ bool head_laid(struct head_laid *self, struct ald_span bytes)
     self->len = laid_length(bytes);
     if (self->len == 0)
         return false;
-    memcpy(self->bytes, bytes.data, self->len);
-    memset(self->bytes + self->len, 0, sizeof self->bytes - self->len);
+    size_t came = bytes.len < HEAD_LAID_MAX ? bytes.len : (size_t)HEAD_LAID_MAX;
+    memcpy(self->bytes, bytes.data, came);
+    memset(self->bytes + came, 0, sizeof self->bytes - came);
+    self->body = ald_span_of(self->bytes + self->len, came - self->len);
     self->bytes[self->len - 1] = '\0';
     char *at = self->bytes;
     if (!laid_word(&at, &self->request.method) || !laid_word(&at, &self->request.path) ||

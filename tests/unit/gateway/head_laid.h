@@ -14,7 +14,8 @@ struct head_laid {
     struct http_header headers[HTTP_HEADERS_MAX];
     struct http_request request;
     const char *version;
-    size_t len; /* of the head, its empty line included */
+    size_t len;           /* of the head, its empty line included */
+    struct ald_span body; /* what came behind it, in bytes */
 };
 
 /* False: the library itself refuses it. */

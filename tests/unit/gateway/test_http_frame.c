@@ -80,6 +80,63 @@ static void test_heads(void **state)
     }
 }
 
+/* LF LF, which the library takes for the end, looks like CR LF CR LF if CR NUL is behind it. */
+static void test_torn(void **state)
+{
+    static const char lf[] = POST "Content-Length: 5\r\nX: y\n\n\r\0abc";
+    static const char cr_lf[] = POST "Content-Length: 5\r\nX: y\r\n\r\n\r\0abc";
+    struct http_frame frame = {0};
+    (void)state;
+    assert_true(head_laid(&laid, ald_span_of(lf, sizeof lf - 1)));
+    assert_true(http_frame_read(&laid.request, laid.version, &frame));
+    assert_int_equal(laid.body.len, 5);
+    assert_true(http_frame_torn(laid.body));
+    assert_true(http_frame_torn(ald_span_of(laid.body.data, 1)));
+    frame = (struct http_frame){0};
+    assert_true(head_laid(&laid, ald_span_of(cr_lf, sizeof cr_lf - 1)));
+    assert_true(http_frame_read(&laid.request, laid.version, &frame));
+    assert_false(http_frame_torn(laid.body));
+    assert_false(http_frame_torn(ald_span_str("")));
+}
+
+/* What the first head left behind the second ends it no more. */
+static void test_left(void **state)
+{
+    struct http_frame frame;
+    (void)state;
+    assert_true(read_head(POST "X: y\r\n\r\n", &frame));
+    size_t len = laid.len;
+    struct http_header *last = &laid.headers[laid.request.header_count - 1];
+    assert_ptr_equal(last->value, laid.bytes + len - 5);
+    laid.bytes[len - 4] = laid.bytes[len - 3] = '\0'; /* LF LF, and the rest as it was */
+    frame = (struct http_frame){0};
+    assert_false(http_frame_read(&laid.request, laid.version, &frame));
+}
+
+static void test_begins(void **state)
+{
+    static const struct {
+        const char *before;
+        bool want;
+    } cases[] = {
+        {"", true},          {"\r\n", true}, {"\n", true},     {"\n\n", false},
+        {"\r\n\r\n", false}, {" \n", false}, {" \r\n", false}, {"\r\n\r\n\r\n\r\n\r\n\r\n", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        _Alignas(max_align_t) char bytes[64];
+        const char *buffer = NULL;
+        int len = snprintf(bytes, sizeof bytes, "%sGET", cases[i].before);
+        assert_int_equal(http_frame_begin_ok(&buffer, bytes + len - 3), cases[i].want);
+        assert_ptr_equal(buffer, bytes);
+    }
+    _Alignas(max_align_t) char bytes[64] = "";
+    const char *buffer = NULL; /* blanks that reach beyond what malloc promises are seen later */
+    assert_true(http_frame_begin_ok(&buffer, bytes + sizeof(max_align_t)));
+    assert_true(http_frame_begin_ok(&buffer, bytes));
+    assert_false(http_frame_begin_ok(&buffer, bytes + sizeof(max_align_t)));
+}
+
 static void test_bounds(void **state)
 {
     static char text[HEAD_LAID_MAX];
@@ -139,8 +196,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example), cmocka_unit_test(test_heads),
-        cmocka_unit_test(test_bounds),  cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_torn),    cmocka_unit_test(test_left),
+        cmocka_unit_test(test_begins),  cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_targets), cmocka_unit_test(test_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
