@@ -8,6 +8,27 @@
 
 enum { CONSUMER_FIRST_CAP = 64 };
 
+static int64_t consumer_between(int64_t value, int64_t least, int64_t most)
+{
+    if (value < least)
+        return least;
+    return value > most ? most : value;
+}
+
+bool consumer_rules_bound(bool ordered, int64_t max_deliver, int64_t ack_wait_ms,
+                          int64_t max_pending, struct consumer_rules *out)
+{
+    const int64_t deliver = consumer_between(max_deliver, 1, CONSUMER_DELIVER_MAX);
+    const int64_t wait_ms =
+        consumer_between(ack_wait_ms, CONSUMER_WAIT_MIN_MS, CONSUMER_WAIT_MAX_MS);
+    const int64_t pending = consumer_between(max_pending, 1, CONSUMER_PENDING_MAX);
+    *out = (struct consumer_rules){.ordered = ordered,
+                                   .max_deliver = (uint32_t)deliver,
+                                   .ack_wait_ms = wait_ms,
+                                   .max_pending = (size_t)pending};
+    return deliver == max_deliver && wait_ms == ack_wait_ms && pending == max_pending;
+}
+
 void consumer_init(struct consumer *self, const struct consumer_rules *rules, uint64_t lane,
                    uint64_t handed)
 {

@@ -26,6 +26,9 @@
 
 enum {
     CONSUMER_PENDING_MAX = 10000,
+    CONSUMER_DELIVER_MAX = 1000000,
+    CONSUMER_WAIT_MIN_MS = 100,
+    CONSUMER_WAIT_MAX_MS = 86400000,
     CONSUMER_INSTANCES_MAX = 64,
     CONSUMER_SILENT_MS = 120000, /* longer than anybody waits: then its place is another's */
     CONSUMER_PAGE_MAX = 1000,    /* events of one hand-out */
@@ -47,6 +50,11 @@ struct consumer_rules {
     int64_t ack_wait_ms;
     size_t max_pending;
 };
+
+/* Rules as a disk has them: what nobody may ask for becomes the nearest that one may. False:
+ * something was. */
+bool consumer_rules_bound(bool ordered, int64_t max_deliver, int64_t ack_wait_ms,
+                          int64_t max_pending, struct consumer_rules *out);
 
 /* One of the programs that share it. */
 struct consumer_instance {

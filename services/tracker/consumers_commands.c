@@ -8,14 +8,7 @@
 #include "services/tracker/sinks.h"
 #include "services/tracker/vault_consumers.h"
 
-enum {
-    OPEN_DELIVER = 5,
-    OPEN_DELIVER_MAX = 1000000,
-    OPEN_WAIT_MS = 30000,
-    OPEN_WAIT_MIN_MS = 100,
-    OPEN_PENDING = 1000,
-    CONSUMERS_ALIVE_MS = 60000
-};
+enum { OPEN_DELIVER = 5, OPEN_WAIT_MS = 30000, OPEN_PENDING = 1000, CONSUMERS_ALIVE_MS = 60000 };
 
 #define OPEN_HELD_MS (INT64_C(3650) * 86400000)
 
@@ -108,10 +101,10 @@ static const char *open_wrong(const struct msg_consumer_open *ask)
     if (ask->mode[0] != '\0' && strcmp(ask->mode, "shared") != 0 &&
         strcmp(ask->mode, "ordered") != 0)
         return "mode is shared or ordered.";
-    if (ask->max_deliver > OPEN_DELIVER_MAX)
+    if (ask->max_deliver > CONSUMER_DELIVER_MAX)
         return "max_deliver is 1,000,000 at most.";
     if (ask->ack_wait_ms != 0 &&
-        (ask->ack_wait_ms < OPEN_WAIT_MIN_MS || ask->ack_wait_ms > CONSUMERS_DELAY_MAX_MS))
+        (ask->ack_wait_ms < CONSUMER_WAIT_MIN_MS || ask->ack_wait_ms > CONSUMER_WAIT_MAX_MS))
         return "ack_wait_ms is from 100 to 86,400,000.";
     if (ask->max_ack_pending > CONSUMER_PENDING_MAX)
         return "max_ack_pending is 10,000 at most.";

@@ -12,7 +12,7 @@ enum {
     CONSUMERS_BYTES = 1 << 20, /* of results, if not said */
     CONSUMERS_BYTES_MAX = 16 << 20,
     CONSUMERS_SETTLES_MAX = 10000, /* in a message */
-    CONSUMERS_DELAY_MAX_MS = 86400000
+    CONSUMERS_DELAY_MAX_MS = CONSUMER_WAIT_MAX_MS
 };
 
 /* Somebody who has asked for events and has no answer yet. */

@@ -263,16 +263,21 @@ static void consumers_read_row(void *arg, const struct vault_consumer *row)
 {
     consumers_t *self = arg;
     const struct vault *vault = &self->tracker->vault;
-    const struct consumer_rules rules = {.ordered = row->ordered,
-                                         .max_deliver = (uint32_t)row->max_deliver,
-                                         .ack_wait_ms = row->ack_wait_ms,
-                                         .max_pending = (size_t)row->max_ack_pending};
+    struct consumer_rules rules;
+    const bool sound =
+        consumer_rules_bound(row->ordered, (int64_t)row->max_deliver, row->ack_wait_ms,
+                             (int64_t)row->max_ack_pending, &rules);
     struct durable *one = zmalloc(sizeof *one);
     one->no = row->no;
     one->made_ms = row->made_ms;
     ald_text_cut(one->name, sizeof one->name, row->name);
     ald_text_cut(one->provider, sizeof one->provider, row->provider);
     ald_text_cut(one->state, sizeof one->state, row->state);
+    if (!sound)
+        ald_log(ALD_ERROR, "consumer.rules",
+                "consumer=%s text=\"its row has rules that nobody may ask for; the nearest are "
+                "used\"",
+                one->name);
     consumer_init(&one->core, &rules, row->lane, row->handed);
     one->core.gap = row->gap_before;
     one->core.gap_why = (enum consumer_gap)row->gap_why;

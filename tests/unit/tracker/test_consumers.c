@@ -359,6 +359,35 @@ static void test_rule_7_out_of_its_letter(void **state)
     SENT("");
 }
 
+/* Of a row that is damaged, no more is taken than anybody may ask for. */
+static void test_rules_of_a_damaged_row(void **state)
+{
+    static const struct {
+        const char *sql;
+        struct msg_consumer_open want;
+    } cases[] = {
+        {"max_deliver = 4000000000000, ack_wait_ms = 4000000000000,"
+         " max_ack_pending = 4000000000000",
+         {.max_deliver = 1000000, .ack_wait_ms = 86400000, .max_ack_pending = 10000}},
+        {"max_deliver = -1, ack_wait_ms = -1, max_ack_pending = -1",
+         {.max_deliver = 1, .ack_wait_ms = 100, .max_ack_pending = 1}},
+    };
+    (void)state;
+    open_one(0);
+    SENT("ok");
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        char sql[256];
+        struct msg_consumer_open ask = cases[i].want;
+        (void)snprintf(sql, sizeof sql, "UPDATE consumers SET %s", cases[i].sql);
+        assert_int_equal(ald_store_exec(stage->tracker.vault.store, sql), ALD_OK);
+        kill_tracker();
+        (void)snprintf(ask.consumer, sizeof ask.consumer, "one");
+        say(&MSG_CONSUMER_OPEN, &ask, "", 0);
+        turn();
+        SENT("exists"); /* with what is asked for: else it is a conflict */
+    }
+}
+
 #define WITH_CONSUMERS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -370,6 +399,7 @@ int main(void)
         WITH_CONSUMERS(test_rule_17_a_letter_or_the_event),
         WITH_CONSUMERS(test_who_is_gone),
         WITH_CONSUMERS(test_rule_7_out_of_its_letter),
+        WITH_CONSUMERS(test_rules_of_a_damaged_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
