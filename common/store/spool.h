@@ -101,7 +101,8 @@ ALD_NODISCARD enum ald_rc ald_spool_put(ald_spool_t *self, const struct ald_spoo
 typedef bool ald_spool_fn(void *context, const struct ald_spool_item *item);
 
 /* Walk the items above after_num: at most `limit`, and at most max_bytes of them unless the first
- * alone is longer. ALD_OK, also when there are none; ALD_IO, ALD_CORRUPT. */
+ * alone is longer. In a damaged file they may come in another order; whoever goes on behind the
+ * highest comes to an end. ALD_OK, also when there are none; ALD_IO, ALD_CORRUPT. */
 ALD_NODISCARD enum ald_rc ald_spool_peek(ald_spool_t *self, uint64_t after_num, size_t limit,
                                          uint64_t max_bytes, ald_spool_fn *fn, void *context);
 

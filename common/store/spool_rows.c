@@ -121,9 +121,12 @@ enum ald_rc ald_spool_put(ald_spool_t *self, const struct ald_spool_item *items,
     return ALD_OK;
 }
 
-/* One walk over the rows: what was handed out, what was found damaged. */
+/* One walk over the rows: what was handed out, what was found damaged. In a damaged tree rows may
+ * come in any order, and such as the walk is past: these are left, so that each look gets further
+ * or is the last. */
 struct spool_walk {
-    uint64_t after_num;
+    uint64_t from_num;  /* only rows above, in this look */
+    uint64_t after_num; /* the highest seen: where the next one goes on */
     size_t left;
     uint64_t bytes_left;
     bool first;
@@ -158,12 +161,20 @@ bool spool_row_whole(ald_stmt_t *stmt, struct ald_spool_item *item)
     return spool_row_is_whole(stmt, item);
 }
 
+static void spool_seen(struct spool_walk *walk, uint64_t num)
+{
+    if (num > walk->after_num)
+        walk->after_num = num;
+}
+
 static void spool_visit(struct spool_walk *walk, ald_stmt_t *stmt)
 {
     struct ald_spool_item item = spool_row(stmt);
+    if (ald_stmt_i64(stmt, 0) <= (int64_t)walk->from_num)
+        return;
     if (!spool_row_is_whole(stmt, &item)) {
-        walk->damaged[walk->damaged_count++] = (uint64_t)ald_stmt_i64(stmt, 0);
-        walk->after_num = (uint64_t)ald_stmt_i64(stmt, 0);
+        walk->damaged[walk->damaged_count++] = item.num;
+        spool_seen(walk, item.num);
         walk->ended = walk->damaged_count == SPOOL_DAMAGED_A_WALK;
         return;
     }
@@ -174,7 +185,7 @@ static void spool_visit(struct spool_walk *walk, ald_stmt_t *stmt)
     walk->bytes_left -= item.bytes.len < walk->bytes_left ? item.bytes.len : walk->bytes_left;
     walk->first = false;
     walk->left--;
-    walk->after_num = item.num;
+    spool_seen(walk, item.num);
     walk->ended = !walk->fn(walk->context, &item) || walk->left == 0;
 }
 
@@ -187,7 +198,8 @@ static enum ald_rc spool_walk_rows(ald_spool_t *self, struct spool_walk *walk)
                                    &stmt);
     if (rc != ALD_OK)
         return rc;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)walk->after_num);
+    walk->from_num = walk->after_num;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)walk->from_num);
     walk->ended = false;
     walk->damaged_count = 0;
     while (!walk->ended && rc == ALD_OK) {

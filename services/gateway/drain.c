@@ -357,7 +357,8 @@ static bool drain_send(void *context, const struct ald_spool_item *item)
     if (self->under_way_count == DRAIN_ITEMS)
         return false;
     walk->seen++;
-    self->after = item->num;
+    if (item->num > self->after) /* in a damaged tree they come in any order */
+        self->after = item->num;
     if (sent_holds(&self->sent, item->num, walk->now_mono_ms)) {
         self->held_met = true;
         return true;
