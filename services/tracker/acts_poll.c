@@ -35,6 +35,7 @@ static void poll_goes_on(struct tracker *self, struct pending_task *task,
                          const struct msg_outcome *outcome, const struct ald_verdict *verdict)
 {
     struct pending_poll poll = {.lease = outcome->lease,
+                                .at_ms = outcome->at_ms,
                                 .left = outcome->left,
                                 .answered = outcome->answered,
                                 .sense = poll_sense(outcome, verdict),
@@ -95,6 +96,10 @@ static bool poll_apply(struct tracker *self, struct pending_task *task,
     bool ends = outcome->answered &&
                 (arrival_end(&verdict, &state) || poll_lost(self, task, &verdict)) &&
                 (!followed || state == ALD_STATE_DONE);
+    /* Of one that comes again only the clock can say something new, and it says nothing for it. */
+    if ((!ends || state == ALD_STATE_LOST) &&
+        pending_reported(task, outcome->lease, outcome->at_ms))
+        return false;
     outcome_note(self, outcome, ends || poll_sense(outcome, &verdict),
                  poll_word(task, outcome, &verdict));
     if (task->lease == outcome->lease)
@@ -124,8 +129,6 @@ static const char *poll_outcome(struct tracker *self, const struct msg_outcome *
     struct pending_task *task = pending_find(self->pending, outcome->task);
     if (!task) /* the task has ended */
         return correction_told(self, outcome, ALD_SOURCE_POLL) ? "applied" : "duplicate";
-    if (pending_reported(task, outcome->lease))
-        return "progress";
     return poll_apply(self, task, outcome) ? "applied" : "progress";
 }
 

@@ -59,12 +59,12 @@ static void keep_task(void *arg, const struct vault_task *row)
         ald_log(ALD_ERROR, "task.twice", "provider=%s task=%" PRIu64, name, row->id);
 }
 
-static void keep_polls(void *arg, uint64_t task, uint32_t polls, uint32_t hinted)
+static void keep_polls(void *arg, const struct vault_polls *polls)
 {
     struct tracker *self = arg;
-    struct pending_task *open = pending_find(self->pending, task);
+    struct pending_task *open = pending_find(self->pending, polls->task);
     if (open)
-        pending_polls(self->pending, open, polls, hinted);
+        pending_polls(self->pending, open, polls->polls, polls->hinted, polls->last_ms);
 }
 
 /* The last one of a task counts. */

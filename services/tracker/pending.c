@@ -222,8 +222,16 @@ enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts)
     return ALD_OK;
 }
 
-void pending_polls(pending_t *self, struct pending_task *task, uint32_t polls, uint32_t hinted)
+static void pending_told(struct pending_task *task, int64_t at_ms)
 {
+    task->told_ms[1] = task->told_ms[0];
+    task->told_ms[0] = at_ms;
+}
+
+void pending_polls(pending_t *self, struct pending_task *task, uint32_t polls, uint32_t hinted,
+                   int64_t last_ms)
+{
+    pending_told(task, last_ms);
     task->polls += polls;
     task->requests += polls - hinted;
     if (task->phase == PENDING_IDLE)
@@ -351,16 +359,22 @@ void pending_end(pending_t *self, struct pending_task **task_p, int64_t now_ms)
     *task_p = NULL;
 }
 
-bool pending_reported(const struct pending_task *task, uint64_t lease)
+static bool pending_has_lease(const struct pending_task *task, uint64_t lease)
 {
-    return lease != 0 && task->reported == lease;
+    return task->phase == PENDING_LEASED && task->lease == lease;
+}
+
+bool pending_reported(const struct pending_task *task, uint64_t lease, int64_t at_ms)
+{
+    return at_ms > 0 && !pending_has_lease(task, lease) &&
+           (task->told_ms[0] == at_ms || task->told_ms[1] == at_ms);
 }
 
 void pending_polled(pending_t *self, struct pending_task *task, const struct pending_poll *poll,
                     int64_t now_ms)
 {
-    task->reported = poll->lease;
-    bool leased = task->phase == PENDING_LEASED && task->lease == poll->lease;
+    bool leased = pending_has_lease(task, poll->lease);
+    pending_told(task, poll->at_ms);
     if (poll->left) {
         task->polls++;
         task->requests += !(leased && task->hinted) && !poll->block;

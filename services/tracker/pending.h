@@ -71,8 +71,10 @@ void pending_destroy(pending_t **self_p);
 /* Owe a task from now on. ALD_OK. ALD_EXISTS: known already, nothing changed. */
 ALD_NODISCARD enum ald_rc pending_add(pending_t *self, const struct pending_facts *facts);
 
-/* Polls of a task read back, some of them hinted: added to what it has. */
-void pending_polls(pending_t *self, struct pending_task *task, uint32_t polls, uint32_t hinted);
+/* Polls of a task read back, some of them hinted: added to what it has. last_ms: pending_poll's
+ * at_ms of the last one. */
+void pending_polls(pending_t *self, struct pending_task *task, uint32_t polls, uint32_t hinted,
+                   int64_t last_ms);
 
 /* NULL when no such task is open. Borrowed until it ends. */
 struct pending_task *pending_find(const pending_t *self, uint64_t id);
@@ -102,6 +104,7 @@ void pending_end(pending_t *self, struct pending_task **task_p, int64_t now_ms);
 /* What a poll said, as far as scheduling goes. */
 struct pending_poll {
     uint64_t lease;
+    int64_t at_ms; /* when it was over, by its poller's clock: what it is known again by */
     bool left;     /* the request left */
     bool answered; /* a whole answer came */
     bool sense;    /* the answer said something: pending, a code of the table */
@@ -112,8 +115,10 @@ struct pending_poll {
     const char *code; /* for people: why the account waits */
 };
 
-/* Was this lease's poll counted already? Its outcome was sent again. */
-bool pending_reported(const struct pending_task *task, uint64_t lease);
+/* Was this poll counted already? Its outcome was sent again: never that of the lease which the task
+ * has now. Two are remembered, as the outcome of a lease that was taken away may come again after
+ * that of the next; the last one is read back after a start. */
+bool pending_reported(const struct pending_task *task, uint64_t lease, int64_t at_ms);
 
 /* A poll came back and the task goes on: counts it and sets the next due. A poll whose lease was
  * taken away counts as what it is, but does not move the one that has the lease now. */

@@ -51,8 +51,8 @@ struct pending_task {
     int64_t give_up_at_ms;
     int64_t hinted_at_ms; /* last hint that was heeded */
     enum pending_phase phase;
-    uint64_t lease;    /* while leased */
-    uint64_t reported; /* lease of the last poll that was counted */
+    uint64_t lease;     /* while leased */
+    int64_t told_ms[2]; /* of the last polls that were counted: pending_poll's at_ms */
     uint64_t poller;
     uint32_t polls;      /* that left for the provider */
     uint32_t requests;   /* of those, the ones that count in max_requests */

@@ -173,9 +173,15 @@ void vault_each_unindexed(struct vault *self, vault_seq_fn *fn, void *context);
 /* A line for a task's timeline. */
 void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *what,
                 const char *text);
-/* Call fn with the polls noted of each task that may be open: those that left for the provider, and
- * of these the ones that are not held against it: hinted, or answered with a block. */
-typedef void vault_polls_fn(void *context, uint64_t task, uint32_t polls, uint32_t hinted);
+/* Call fn with the polls noted of each task that may be open, once or twice: those that left for
+ * the provider, and of these the ones that are not held against it: hinted, or answered with a
+ * block. */
+struct vault_polls {
+    uint64_t task;
+    uint32_t polls, hinted;
+    int64_t last_ms; /* when the last of them was over, by its poller's clock */
+};
+typedef void vault_polls_fn(void *context, const struct vault_polls *polls);
 void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context);
 
 /* Begin a run of the index: it takes the rows that there are now. Between transactions. */

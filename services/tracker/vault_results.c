@@ -154,25 +154,30 @@ void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *wh
 static void vault_walk_polls(struct vault *self, ald_stmt_t *stmt, vault_polls_fn *fn,
                              void *context)
 {
-    while (vault_step(self, stmt))
-        fn(context, (uint64_t)ald_stmt_i64(stmt, 0), (uint32_t)ald_stmt_i64(stmt, 1),
-           (uint32_t)ald_stmt_i64(stmt, 2));
+    while (vault_step(self, stmt)) {
+        const struct vault_polls polls = {.task = (uint64_t)ald_stmt_i64(stmt, 0),
+                                          .polls = (uint32_t)ald_stmt_i64(stmt, 1),
+                                          .hinted = (uint32_t)ald_stmt_i64(stmt, 2),
+                                          .last_ms = ald_stmt_i64(stmt, 3)};
+        fn(context, &polls);
+    }
     ald_stmt_reset(stmt);
 }
 
 void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context)
 {
     ald_stmt_t *stmt = vault_prepare(
-        self, "SELECT f.task, COUNT(*), SUM(n.what <> 'poll') FROM finds f JOIN notes n"
-              " ON n.no = f.no WHERE f.task >= ?1 AND f.kind = 2 AND f.no <= ?2"
-              " AND n.what IN ('poll', 'poll.hinted', 'poll.blocked') GROUP BY f.task");
+        self,
+        "SELECT f.task, COUNT(*), SUM(n.what <> 'poll'), MAX(n.at_ms) FROM finds f JOIN notes n"
+        " ON n.no = f.no WHERE f.task >= ?1 AND f.kind = 2 AND f.no <= ?2"
+        " AND n.what IN ('poll', 'poll.hinted', 'poll.blocked') GROUP BY f.task");
     if (!stmt)
         return;
     ald_stmt_bind_i64(stmt, 1, vault_meta(self, "lowest_open"));
     ald_stmt_bind_i64(stmt, 2, self->indexed_note); /* a run that did not end has indexed others */
     vault_walk_polls(self, stmt, fn, context);
     stmt = vault_prepare(
-        self, "SELECT task, COUNT(*), SUM(what <> 'poll') FROM notes"
+        self, "SELECT task, COUNT(*), SUM(what <> 'poll'), MAX(at_ms) FROM notes"
               " WHERE no > ?1 AND what IN ('poll', 'poll.hinted', 'poll.blocked') GROUP BY task");
     if (!stmt)
         return;

@@ -313,6 +313,64 @@ static void test_rule_15_a_fetch_counts(void **state)
     stage_cancel(stage, task);
 }
 
+static void tell(struct stage *stage, uint64_t task, const struct msg_outcome *outcome,
+                 uint64_t lease, int64_t at_ms)
+{
+    struct msg_outcome told = *outcome;
+    struct msg_ack ack = {0};
+    told.task = task;
+    told.lease = lease;
+    told.at_ms = at_ms;
+    vault_begin(&stage->tracker.vault);
+    act_outcome(&stage->tracker, &told, &ack);
+    assert_true(tracker_commit(&stage->tracker));
+    assert_string_equal(ack.disposition, "progress");
+}
+
+static void assert_polls(struct stage *stage, uint64_t task, uint32_t want)
+{
+    assert_int_equal(pending_find(stage->tracker.pending, task)->polls, want);
+    assert_int_equal(stage_book(stage, BOOK_POLLS), want);
+}
+
+/* Whose acknowledgement was lost says it again, also after the next poller has said its own, and
+ * after a kill. */
+static void test_rule_15_a_poll_is_counted_once(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "two", "77");
+    stage_pass(STALE_MS);
+    stage_tick(stage);
+    pending_t *pending = stage->tracker.pending;
+    const int64_t now_ms = tracker_now(&stage->tracker).run_ms;
+    assert_non_null(pending_lease(pending, 7, 1001, now_ms));
+    pending_poller_gone(pending, 7, now_ms);
+    assert_non_null(pending_lease(pending, 8, 1002, now_ms));
+    tell(stage, task, &not_ready, 1001, 5000); /* late, and of use */
+    assert_polls(stage, task, 1);
+    tell(stage, task, &not_ready, 1002, 5001);
+    assert_polls(stage, task, 2);
+    tell(stage, task, &not_ready, 1001, 5000);
+    tell(stage, task, &not_ready, 1002, 5001);
+    assert_polls(stage, task, 2);
+    stage_restart(stage, NULL);
+    tell(stage, task, &not_ready, 1002, 5001);
+    assert_polls(stage, task, 2);
+    tell(stage, task, &not_ready, 1003, 5002);
+    assert_polls(stage, task, 3);
+}
+
+/* What was too early to believe is not believed for being said again. */
+static void test_rule_9_an_old_answer_grows_no_truer(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "two", "77");
+    tell(stage, task, &lost, 1001, 5000);
+    stage_pass(200000);
+    tell(stage, task, &lost, 1001, 5000);
+    assert_string_equal(stage_state(stage, task), "open");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +386,8 @@ int main(void)
         ON_STAGE(test_a_wrong_key),
         ON_STAGE(test_hinted_polls),
         ON_STAGE(test_rule_15_a_fetch_counts),
+        ON_STAGE(test_rule_15_a_poll_is_counted_once),
+        ON_STAGE(test_rule_9_an_old_answer_grows_no_truer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

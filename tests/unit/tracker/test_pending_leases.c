@@ -191,7 +191,7 @@ static void test_polls_read_back(void **state)
     (void)state;
     pending_t *pending = made();
     struct pending_task *task = add(pending, 1, &two, "5", 0);
-    pending_polls(pending, task, 5, 5 - MAX_REQUESTS);
+    pending_polls(pending, task, 5, 5 - MAX_REQUESTS, 0);
     assert_int_equal(task->polls, 5);
     assert_int_equal(due(pending, GIVE_UP - 1, false), 0);
     assert_int_equal(task->phase, PENDING_IDLE);

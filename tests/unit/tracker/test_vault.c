@@ -223,11 +223,11 @@ static struct {
     uint32_t polls, hinted;
 } polled[8];
 
-static void see_polled(void *context, uint64_t task, uint32_t polls, uint32_t hinted)
+static void see_polled(void *context, const struct vault_polls *polls)
 {
     (void)context;
-    polled[task].polls += polls;
-    polled[task].hinted += hinted;
+    polled[polls->task].polls += polls->polls;
+    polled[polls->task].hinted += polls->hinted;
 }
 
 /* Rule 15: polls are counted over a restart, whether they are indexed or not. */

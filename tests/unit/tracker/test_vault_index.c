@@ -76,11 +76,11 @@ static struct {
     uint32_t polls, hinted;
 } polled[TASKS + 1];
 
-static void see_polled(void *context, uint64_t task, uint32_t polls, uint32_t hinted)
+static void see_polled(void *context, const struct vault_polls *polls)
 {
     (void)context;
-    polled[task].polls += polls;
-    polled[task].hinted += hinted;
+    polled[polls->task].polls += polls->polls;
+    polled[polls->task].hinted += polls->hinted;
 }
 
 static void see_seq(void *context, uint64_t task, uint64_t seq)
