@@ -215,6 +215,12 @@ static int64_t courier_patience(const ald_courier_t *self)
     return wait > self->options.ack_max_ms ? self->options.ack_max_ms : wait;
 }
 
+static void courier_overdue(ald_courier_t *self, int64_t after_ms, int64_t now_ms)
+{
+    if (self->ride_count > 0 && !self->away && now_ms - self->rides[0].sent_ms >= after_ms)
+        courier_call_back(self);
+}
+
 static int courier_tick(zloop_t *loop, int timer, void *arg)
 {
     (void)loop;
@@ -230,9 +236,7 @@ static int courier_tick(zloop_t *loop, int timer, void *arg)
         ald_log(ALD_WARN, "courier.away", "endpoint=%s waiting=%zu", self->endpoint,
                 ald_courier_items(self));
     }
-    if (self->ride_count > 0 && !self->away &&
-        now_ms - self->rides[0].sent_ms >= self->options.resend_after_ms)
-        courier_call_back(self);
+    courier_overdue(self, self->options.resend_after_ms, now_ms);
     courier_late(self, self->away ? now_ms : now_ms - courier_patience(self));
     ald_courier_flush(self);
     return 0;
@@ -373,6 +377,12 @@ void ald_courier_flush(ald_courier_t *self)
         self->rides[self->ride_count++] =
             (struct courier_ride){.batch = batch, .sent_ms = now_ms, .bytes = bytes};
     }
+}
+
+void ald_courier_hurry(ald_courier_t *self, int64_t after_ms)
+{
+    courier_overdue(self, after_ms, courier_now());
+    ald_courier_flush(self);
 }
 
 bool ald_courier_away(const ald_courier_t *self)

@@ -9,7 +9,8 @@
  *   us, however many batches it came in.
  * - Items share frames where the receiver's welcome says that it takes that (joined.h).
  * - An item is sent again to a new run of the receiver (welcome names another instance), after
- *   resend_after_ms without an answer, and after `busy`; never only because time is short.
+ *   resend_after_ms without an answer, after `busy`, and when the owner hurries; never only
+ *   because time is short.
  * - With on_late, an item whose acknowledgement is late (4 x the smoothed time, within
  *   ack_min_ms ... ack_max_ms; at once while the receiver is away) is handed back: the owner keeps
  *   it elsewhere (the gateway's spool) and the courier forgets it. Its acknowledgement may still
@@ -66,6 +67,9 @@ ALD_NODISCARD enum ald_rc ald_courier_add(ald_courier_t *self, uint64_t num, str
 
 /* Send what has gathered, if a batch may leave. Call after a round of adds. */
 void ald_courier_flush(ald_courier_t *self);
+
+/* Somebody waits for all that is under way: what has no answer after after_ms is sent again now. */
+void ald_courier_hurry(ald_courier_t *self, int64_t after_ms);
 
 /* How many items more make a batch leave. SIZE_MAX: none leaves before something is heard. */
 size_t ald_courier_lacks(const ald_courier_t *self);

@@ -7,7 +7,11 @@
 #include "common/net/courier.h"
 #include "services/tracker/vault_letters.h"
 
-enum { OUTBOX_UNDER_WAY = 256 };
+enum {
+    OUTBOX_UNDER_WAY = 256,
+    OUTBOX_RESEND_MS = 10000,
+    OUTBOX_HURRY_MS = 300 /* an audit looks again for longer than that, so that it sees the end */
+};
 
 struct outbox {
     struct tracker *tracker;
@@ -77,7 +81,7 @@ enum ald_rc outbox_new(struct tracker *tracker, outbox_t **out, struct ald_err *
         .instance = ald_service_instance(tracker->service),
         .gate = tracker->gate,
         .heartbeat_ms = tracker->settings->bus.heartbeat_ms,
-        .resend_after_ms = 10000,
+        .resend_after_ms = OUTBOX_RESEND_MS,
         .self = self,
         .on_settled = outbox_settled,
         .on_head = outbox_head,
@@ -120,6 +124,11 @@ void outbox_sweep(outbox_t *self)
         vault_outbox_each(&self->tracker->vault, self->sent, OUTBOX_UNDER_WAY - under_way,
                           outbox_send, self);
     ald_courier_flush(self->courier);
+}
+
+void outbox_hurry(outbox_t *self)
+{
+    ald_courier_hurry(self->courier, OUTBOX_HURRY_MS);
 }
 
 void outbox_clear(outbox_t *self)

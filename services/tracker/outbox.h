@@ -11,6 +11,9 @@ void outbox_destroy(outbox_t **self_p);
 
 /* Look for letters to send: after a commit that made some, and on each tick. */
 void outbox_sweep(outbox_t *self);
+/* Somebody compares the letters here with the dlq's: what is in both, as its acknowledgement was
+ * lost, is sent again now. */
+void outbox_hurry(outbox_t *self);
 /* Delete what the dlq has acknowledged: in a transaction of its own. */
 void outbox_clear(outbox_t *self);
 /* The store was read back: what is under way is not known any more. */

@@ -12,6 +12,7 @@
 #include "services/tracker/feed.h"
 #include "services/tracker/figures.h"
 #include "services/tracker/keyfile.h"
+#include "services/tracker/outbox.h"
 #include "services/tracker/pending_again.h"
 #include "services/tracker/providers.h"
 #include "services/tracker/reader.h"
@@ -170,17 +171,19 @@ void query_tick(query_t *self)
     query_backup_end(self, query_backup_word(rc), err.text);
 }
 
-/* Status and audit are the same figures; who asks for an audit judges them. */
-static bool query_asks_figures(struct ald_span bytes, struct msg_answer *answer)
+/* Status and audit are the same figures; who asks for an audit judges them, and asks again. */
+static bool query_asks_figures(query_t *self, struct ald_span bytes, struct msg_answer *answer)
 {
     struct msg_status status;
     struct msg_audit audit;
     if (ald_wire_decode(&MSG_STATUS, &status, bytes) == ALD_OK)
         answer->req = status.req;
-    else if (ald_wire_decode(&MSG_AUDIT, &audit, bytes) == ALD_OK)
-        answer->req = audit.req;
-    else
+    else if (ald_wire_decode(&MSG_AUDIT, &audit, bytes) != ALD_OK)
         return false;
+    else {
+        answer->req = audit.req;
+        outbox_hurry(self->tracker->outbox);
+    }
     ald_text_cut(answer->rc, sizeof answer->rc, ald_span_str("ok"));
     return true;
 }
@@ -206,7 +209,7 @@ static zmsg_t *query_command(query_t *self, zframe_t **who_p, struct ald_span by
         command_cancel(self->tracker, &ask.cancel, &answer, &view);
     else if (ald_wire_decode(&MSG_WITHDRAW, &ask.withdraw, bytes) == ALD_OK)
         command_withdraw(self->tracker, &ask.withdraw, &answer, &view);
-    else if (query_asks_figures(bytes, &answer))
+    else if (query_asks_figures(self, bytes, &answer))
         figures = true;
     else if (!act_judge_ask(self->tracker, bytes, &answer, &more) &&
              !providers_ask(self->tracker, bytes, &answer, &more))

@@ -154,6 +154,26 @@ def test_killed_in_a_commit():
         settle(house, ledger).demand()
 
 
+def test_an_audit_after_a_lost_acknowledgement():
+    """The dlq has the letter and the tracker does not know: the audit has it sent again, and balances."""
+    with House(pollers=0, profile=CALM) as house:
+        house.start()
+        house.tracker.stop()
+        house.tracker.env["ALDABA_FAILPOINT"] = "courier.ack:drop:1"
+        house.tracker.start()
+        house.until_serving()
+        house.register("1")
+        for code in ("C", "D"):  # the second one contradicts the first
+            assert house.public.get("/callback/sandbox", id="1", code=code).status == 200
+        until(house.dead_letters, 20, "no letter comes to the dlq")
+        assert house.books()["letters"]["outbox"] == 1
+        started = time.monotonic()
+        audit = house.audit()
+        assert audit["balanced"], audit["problems"]
+        assert time.monotonic() - started < 5  # half of what it would take by itself
+        assert house.books()["letters"]["outbox"] == 0
+
+
 def restore(house, copy, rule=""):
     """`aldaba restore` under a rule; None if the rule was not met."""
     os.environ["ALDABA_FAILPOINT"] = rule

@@ -188,6 +188,32 @@ static void test_a_lost_answer(void **state)
     peer_stop(&peer);
 }
 
+/* The same when the owner can't wait for that. */
+static void test_a_lost_answer_in_a_hurry(void **state)
+{
+    (void)state;
+    struct peer peer;
+    struct peer_batch batch;
+    peer_start(&peer, false, 0);
+    peer_meet(&peer, FIRST_RUN);
+    ald_courier_hurry(peer.courier, 300); /* nothing is under way */
+    peer_add(&peer, 1, NULL);
+    ald_courier_flush(peer.courier);
+    peer_hear_batch(&peer, &batch);
+    peer_wait(200);
+    ald_courier_hurry(peer.courier, 300);
+    assert_false(peer_hears_batch(&peer));
+    peer_wait(100);
+    ald_courier_hurry(peer.courier, 300);
+    peer_hear_batch(&peer, &batch);
+    assert_int_equal(batch.count, 1);
+    ald_courier_hurry(peer.courier, 300);
+    assert_false(peer_hears_batch(&peer)); /* that is under way now */
+    peer_acks(&peer, batch.head.batch, (const uint64_t[]){1}, 1, "duplicate");
+    until(&peer, settled, 1);
+    peer_stop(&peer);
+}
+
 /* Rule 5: a late item is the owner's again, is not sent again, and its answer may still come. */
 static void test_a_late_answer(void **state)
 {
@@ -311,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_a_new_run_gets_it_again),
         cmocka_unit_test(test_a_new_run_answers_unmet),
         cmocka_unit_test(test_a_lost_answer),
+        cmocka_unit_test(test_a_lost_answer_in_a_hurry),
         cmocka_unit_test(test_a_late_answer),
         cmocka_unit_test(test_patience_follows_the_answers),
         cmocka_unit_test(test_while_the_receiver_is_away),
