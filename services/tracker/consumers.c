@@ -313,12 +313,17 @@ static bool consumers_away(consumers_t *self, zframe_t **who_p, struct ald_span 
     struct msg_pull pull;
     struct msg_settles settles;
     struct msg_consumer_open open;
+    struct msg_consumer_ref ref;
     if (ald_wire_decode(&MSG_PULL, &pull, bytes) == ALD_OK)
         consumers_refuse(self, who_p, pull.req, "busy", busy);
     else if (ald_wire_decode(&MSG_SETTLES, &settles, bytes) == ALD_OK)
         consumers_word(self, who_p, settles.req, "busy", busy, NULL, false);
     else if (ald_wire_decode(&MSG_CONSUMER_OPEN, &open, bytes) == ALD_OK)
         consumers_word(self, who_p, open.req, "busy", busy, NULL, false);
+    else if (ald_wire_decode(&MSG_CONSUMER_LIST, &ref, bytes) == ALD_OK ||
+             ald_wire_decode(&MSG_CONSUMER_CLOSE, &ref, bytes) == ALD_OK ||
+             ald_wire_decode(&MSG_CONSUMER_DELETE, &ref, bytes) == ALD_OK)
+        consumers_word(self, who_p, ref.req, "busy", busy, NULL, false);
     else
         return false;
     return true;

@@ -1,6 +1,7 @@
 #include "services/tracker/feed.h"
 
 #include <inttypes.h>
+#include <limits.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -245,12 +246,51 @@ static void feed_busy(feed_t *self, zframe_t **who_p, uint64_t req)
     feed_send(self, &msg);
 }
 
+/* The number of a question that can't be read as a whole, of whatever kind and version. */
+static bool feed_number(struct ald_span bytes, uint64_t *req)
+{
+    static const struct ald_field fields[] = {
+        {.key = "req", .key_len = sizeof "req" - 1, .kind = ALD_FIELD_U64, .required = true}};
+    char kind[ALD_WORD_MAX];
+    const struct ald_schema schema = {.kind = kind,
+                                      .version = UINT_MAX,
+                                      .size = sizeof *req,
+                                      .fields = fields,
+                                      .count = ALD_COUNT(fields)};
+    return ald_wire_kind(bytes, kind, sizeof kind) == ALD_OK &&
+           ald_wire_decode(&schema, req, bytes) == ALD_OK;
+}
+
+/* Who asks would wait for his time limit, and never know why. */
+static void feed_unread(feed_t *self, zframe_t **who_p, struct ald_span bytes)
+{
+    static const char detail[] =
+        "The question can't be read: a field is missing, too long or of another type, or its kind "
+        "or version is not known here.";
+    struct msg_events events = {.rc = "invalid"};
+    struct msg_answer answer = {.rc = "invalid"};
+    if (!feed_number(bytes, &answer.req))
+        return;
+    events.req = answer.req;
+    ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(detail));
+    ald_text_cut(events.detail, sizeof events.detail, ald_span_str(detail));
+    zmsg_t *msg = zmsg_new();
+    zmsg_append(msg, who_p);
+    if (ald_wire_is(&MSG_FETCH, bytes) || ald_wire_is(&MSG_PULL, bytes))
+        ald_frame_put(msg, &MSG_EVENTS, &events);
+    else
+        ald_frame_put(msg, &MSG_ANSWER, &answer);
+    feed_send(self, &msg);
+}
+
 static void feed_question(feed_t *self, zframe_t **who_p, struct ald_span bytes)
 {
     struct msg_fetch fetch;
     uint64_t after = 0;
-    if (ald_wire_decode(&MSG_FETCH, &fetch, bytes) != ALD_OK)
+    if (ald_wire_decode(&MSG_FETCH, &fetch, bytes) != ALD_OK) {
+        feed_unread(self, who_p, bytes);
         return;
+    }
     if (!self->tracker->open) {
         feed_busy(self, who_p, fetch.req);
         return;

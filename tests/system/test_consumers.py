@@ -119,6 +119,18 @@ def test_example(house, source):
 
 # ---- words ----
 
+@pytest.mark.parametrize("kind, fields, answered", [
+    ("consumer.open", {"consumer": "x" * 200}, "answer"), ("consumer.open", {}, "answer"),
+    ("consumer.open", {"consumer": 1}, "answer"), ("consumer.close", {"consumer": b"a"}, "answer"),
+    ("consumer.pull", {"consumer": "a", "wait_ms": "long"}, "events"),
+    ("fetch", {"after": b"new"}, "events"), ("consumer.dance", {}, "answer"),
+])
+def test_a_question_that_cannot_be_read_is_answered(house, kind, fields, answered):
+    with bus.Channel(house.run, "consume") as channel:
+        head, *more = channel.ask(kind, **fields)
+        assert (head["k"], head["rc"], more) == (answered, "invalid", []) and head["detail"]
+
+
 WRONG = [({"consumer": "No Capitals"}, "made of"), ({"state": "pending"}, "state"),
          ({"mode": "upside-down"}, "mode"), ({"ack_wait_ms": 1}, "ack_wait_ms"),
          ({"max_ack_pending": 10001}, "max_ack_pending"), ({"max_deliver": 2_000_000}, "max_deliver"),
