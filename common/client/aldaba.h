@@ -165,9 +165,10 @@ ALDABA_API enum aldaba_rc aldaba_flush(aldaba_t *self, int wait_ms);
 /* How it stands. status->size says which fields the caller knows. ALDABA_OK, INVALID, FORKED. */
 ALDABA_API enum aldaba_rc aldaba_status(const aldaba_t *self, struct aldaba_status *status);
 
-/* Flush up to wait_ms, give back what is not settled, and end. *self_p becomes NULL (it may be
- * that before). ALDABA_OK; ALDABA_LATE or REFUSED: the words that the tracker did not take are
- * gone, so their events come again; FORKED: the child has forgotten it. */
+/* Flush up to wait_ms, give back what is not settled (of what still waited for aldaba_next no
+ * hand-out is counted; with wait_ms 0 all of it waits for its lease), and end. *self_p becomes NULL
+ * (it may be that before). ALDABA_OK; ALDABA_LATE or REFUSED: the words that the tracker did not
+ * take are gone, so their events come again; FORKED: the child has forgotten it. */
 ALDABA_API enum aldaba_rc aldaba_close(aldaba_t **self_p, int wait_ms);
 
 /* "ok", "none", ... and the library's version, such as "0.1.0"; static. */

@@ -27,16 +27,6 @@ static void durable_open(aldaba_t *self, int64_t now_ms)
         ask_sent(&self->durable.enter, open.req, now_ms, 0);
 }
 
-/* This instance gives back what it holds: at its end, and at its start what an earlier run held. */
-static void durable_give_back(aldaba_t *self, int64_t now_ms)
-{
-    struct msg_consumer_ref close = {.req = ++self->last_req};
-    memcpy(close.consumer, self->consumer, sizeof close.consumer);
-    memcpy(close.instance, self->instance, sizeof close.instance);
-    if (handle_send(self, &MSG_CONSUMER_CLOSE, &close, false))
-        ask_sent(&self->durable.enter, close.req, now_ms, 0);
-}
-
 /* The words of a settle request, as frames: one is kept back until it is known that it is the last.
  */
 struct durable_words {
@@ -47,7 +37,9 @@ struct durable_words {
 };
 
 static const char *const durable_verbs[] = {
-    [HELD_ACK] = "ack", [HELD_NACK] = "nack", [HELD_REJECT] = "reject", [HELD_EXTEND] = "extend"};
+    [HELD_ACK] = "ack",       [HELD_NACK] = "nack",       [HELD_REJECT] = "reject",
+    [HELD_EXTEND] = "extend", [HELD_RELEASE] = "release",
+};
 
 static void durable_say(void *arg, const struct held_word *word)
 {
@@ -73,6 +65,24 @@ static void durable_settle(aldaba_t *self, int64_t now_ms)
     (void)held_say(&self->held, settles.req, DURABLE_WORDS_MAX, durable_say, &words);
     (void)handle_send(self, &MSG_SETTLE, &words.last, false);
     ask_sent(&self->durable.settle, settles.req, now_ms, 0);
+}
+
+/* This instance gives back what it holds: at its end, and at its start what an earlier run held. At
+ * its end it knows what nobody has seen: that is not counted, and need not be alone. */
+static void durable_give_back(aldaba_t *self, int64_t now_ms)
+{
+    struct msg_consumer_ref close = {.req = ++self->last_req};
+    memcpy(close.consumer, self->consumer, sizeof close.consumer);
+    memcpy(close.instance, self->instance, sizeof close.instance);
+    const bool knows = self->closing && self->held.count > 0;
+    if (!handle_send(self, &MSG_CONSUMER_CLOSE, &close, knows))
+        return;
+    struct durable_words words = {.self = self, .sent = true};
+    if (knows) {
+        (void)held_say_unseen(&self->held, DURABLE_WORDS_MAX, durable_say, &words);
+        (void)handle_send(self, &MSG_SETTLE, &words.last, false);
+    }
+    ask_sent(&self->durable.enter, close.req, now_ms, 0);
 }
 
 /* Few large pulls rather than many small ones, unless the program has nothing to do. */

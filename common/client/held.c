@@ -273,6 +273,30 @@ size_t held_say(struct held *self, uint64_t req, size_t most, held_say_fn *say, 
     return said;
 }
 
+static bool held_unseen(const struct held *self, size_t i)
+{
+    return i < self->count && self->entries[i].state == HELD_WAITS;
+}
+
+size_t held_say_unseen(const struct held *self, size_t most, held_say_fn *say, void *arg)
+{
+    size_t said = 0;
+    for (size_t i = 0; i < self->count && said < most; i++) {
+        const struct held_entry *entry = &self->entries[i];
+        const bool last = i + 1 == self->count;
+        if (entry->state != HELD_WAITS && !last)
+            continue;
+        struct held_word word = {.lane = entry->lane, .verb = HELD_RELEASE, .reason = ""};
+        word.first = entry->state == HELD_WAITS ? entry->seq : entry->seq + 1;
+        while (held_unseen(self, i + 1) && self->entries[i + 1].lane == word.lane)
+            i++;
+        word.seq = i + 1 == self->count ? HELD_SEQ_MAX : self->entries[i].seq;
+        say(arg, &word);
+        said++;
+    }
+    return said;
+}
+
 static bool held_not_carried(const struct held_entry *entry, const void *arg)
 {
     const uint64_t *req = arg;

@@ -17,6 +17,9 @@
 
 enum { HELD_MAX = 20000 };
 
+/* Above every seq that the wire can say. */
+#define HELD_SEQ_MAX (((uint64_t)1 << 53) - 1)
+
 enum held_state {
     HELD_WAITS, /* came, and the program has not taken it */
     HELD_GIVEN, /* the program has it */
@@ -24,7 +27,7 @@ enum held_state {
     HELD_SENT   /* and sent, in the request `req` */
 };
 
-enum held_verb { HELD_ACK, HELD_NACK, HELD_REJECT, HELD_EXTEND };
+enum held_verb { HELD_ACK, HELD_NACK, HELD_REJECT, HELD_EXTEND, HELD_RELEASE };
 
 struct held_entry {
     uint64_t lane, seq;
@@ -84,6 +87,11 @@ void held_drop_behind(struct held *self, uint64_t lane, uint64_t seq);
 /* Say, at most `most` times, what there is to say, in the request req. Acknowledgements of numbers
  * that follow each other are one word. Returns how many words. */
 size_t held_say(struct held *self, uint64_t req, size_t most, held_say_fn *say, void *arg);
+
+/* Say which events the program has not seen, at the end: those that wait, and all behind the last
+ * one, which may be under way. What lies between two that wait is nobody's here, so they are one
+ * word. Changes nothing. Returns how many words, at most `most`. */
+size_t held_say_unseen(const struct held *self, size_t most, held_say_fn *say, void *arg);
 
 /* The request is answered: what it carried is on disk. */
 void held_confirmed(struct held *self, uint64_t req);

@@ -155,7 +155,7 @@ static bool settle_read(zframe_t *frame, struct msg_settle *out, enum consumer_v
 }
 
 /* All of them, or none. */
-static bool settles_sound(zmsg_t *msg)
+bool consumers_sound(zmsg_t *msg)
 {
     struct msg_settle settle;
     enum consumer_verb verb;
@@ -166,7 +166,7 @@ static bool settles_sound(zmsg_t *msg)
     return sound;
 }
 
-static void consumers_settle(consumers_t *self, struct durable *one, int instance, zmsg_t *msg)
+void consumers_settle(consumers_t *self, struct durable *one, int instance, zmsg_t *msg)
 {
     int64_t now_ms = tracker_now(self->tracker).run_ms;
     struct consumers_rejecting rejecting = {self, one};
@@ -194,9 +194,9 @@ static void consumers_settle(consumers_t *self, struct durable *one, int instanc
 
 /* ---- questions ---- */
 
-static const char settles_bad[] =
+const char consumers_unsound[] =
     "A settle frame can't be read: it has lane, seq, perhaps first (not above seq), and a verb, "
-    "ack, nack, reject or extend; none of them was heeded. At most 10,000 go in a message.";
+    "ack, nack, reject, extend or release; none was heeded. At most 10,000 go in a message.";
 
 const char *consumers_closed(const consumers_t *self, const char *name)
 {
@@ -271,9 +271,9 @@ static void consumers_pull(consumers_t *self, zframe_t **who_p, const struct msg
     const char *detail = "";
     const char *word =
         consumers_asked(self, ask->consumer, ask->instance, &one, &instance, &detail);
-    if (!word && !settles_sound(msg)) {
+    if (!word && !consumers_sound(msg)) {
         word = "invalid";
-        detail = settles_bad;
+        detail = consumers_unsound;
     }
     if (word) {
         consumers_refuse(self, who_p, ask->req, word, detail);
@@ -294,9 +294,9 @@ static void consumers_settles(consumers_t *self, zframe_t **who_p, const struct 
     const char *detail = "";
     const char *word =
         consumers_asked(self, ask->consumer, ask->instance, &one, &instance, &detail);
-    if (!word && !settles_sound(msg)) {
+    if (!word && !consumers_sound(msg)) {
         word = "invalid";
-        detail = settles_bad;
+        detail = consumers_unsound;
     }
     if (!word)
         consumers_settle(self, one, instance, msg);
@@ -330,7 +330,8 @@ static bool consumers_away(consumers_t *self, zframe_t **who_p, struct ald_span 
 }
 
 /* Those that are about the consumer itself. */
-static bool consumers_command(consumers_t *self, zframe_t **who_p, struct ald_span bytes)
+static bool consumers_command(consumers_t *self, zframe_t **who_p, struct ald_span bytes,
+                              zmsg_t *msg)
 {
     struct msg_consumer_open open;
     struct msg_consumer_ref ref;
@@ -339,7 +340,7 @@ static bool consumers_command(consumers_t *self, zframe_t **who_p, struct ald_sp
     else if (ald_wire_decode(&MSG_CONSUMER_LIST, &ref, bytes) == ALD_OK)
         consumers_list(self, who_p, &ref);
     else if (ald_wire_decode(&MSG_CONSUMER_CLOSE, &ref, bytes) == ALD_OK)
-        consumers_close(self, who_p, &ref);
+        consumers_close(self, who_p, &ref, msg);
     else if (ald_wire_decode(&MSG_CONSUMER_DELETE, &ref, bytes) == ALD_OK)
         consumers_delete(self, who_p, &ref);
     else
@@ -361,6 +362,6 @@ bool consumers_message(consumers_t *self, zframe_t **who_p, zmsg_t *msg)
              ald_wire_decode(&MSG_SETTLES, &settles, bytes) == ALD_OK)
         consumers_settles(self, who_p, &settles, msg);
     else
-        return consumers_command(self, who_p, bytes);
+        return consumers_command(self, who_p, bytes, msg);
     return true;
 }

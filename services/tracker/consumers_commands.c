@@ -293,7 +293,8 @@ void consumers_list(consumers_t *self, zframe_t **who_p, const struct msg_consum
     consumers_say(self, &answer, false);
 }
 
-void consumers_close(consumers_t *self, zframe_t **who_p, const struct msg_consumer_ref *ask)
+void consumers_close(consumers_t *self, zframe_t **who_p, const struct msg_consumer_ref *ask,
+                     zmsg_t *msg)
 {
     struct durable *one = consumers_find(self, ask->consumer);
     if (!one) {
@@ -306,16 +307,21 @@ void consumers_close(consumers_t *self, zframe_t **who_p, const struct msg_consu
                        NULL, false);
         return;
     }
+    if (!consumers_sound(msg)) {
+        consumers_word(self, who_p, ask->req, "invalid", consumers_unsound, NULL, false);
+        return;
+    }
     int64_t now_ms = tracker_now(self->tracker).run_ms;
     struct consumers_rejecting rejecting = {self, one};
     const struct consumer_rejects rejects = {consumers_reject, &rejecting};
     int instance = consumer_instance(&one->core, ask->instance, now_ms);
-    bool changed = instance >= 0 && consumer_close(&one->core, instance, now_ms, &rejects);
-    if (instance >= 0)
+    if (instance >= 0) {
+        consumers_settle(self, one, instance, msg); /* it is served no more in between */
+        if (consumer_close(&one->core, instance, now_ms, &rejects))
+            consumers_touch(self, one);
         consumers_return_due(self, one, instance, now_ms);
-    if (changed)
-        consumers_touch(self, one);
-    consumers_word(self, who_p, ask->req, "ok", "", NULL, changed);
+    }
+    consumers_word(self, who_p, ask->req, "ok", "", NULL, one->dirty);
     if (instance >= 0)
         consumers_end_of(self, one, instance);
 }

@@ -150,13 +150,19 @@ zmsg_t *consumers_events(consumers_t *self, zframe_t **who_p, uint64_t req,
 void consumers_word(consumers_t *self, zframe_t **who_p, uint64_t req, const char *rc,
                     const char *detail, const struct durable *one, bool after);
 
+/* The settlements behind a head: can all of them be read, and if not, why for people; heed them. */
+bool consumers_sound(zmsg_t *msg);
+extern const char consumers_unsound[];
+void consumers_settle(consumers_t *self, struct durable *one, int instance, zmsg_t *msg);
+
 /* Why nobody but the tracker may ask this consumer; NULL: everybody may. */
 const char *consumers_closed(const consumers_t *self, const char *name);
 
 /* Commands: open, list, close, delete. */
 void consumers_open(consumers_t *self, zframe_t **who_p, const struct msg_consumer_open *ask);
 void consumers_list(consumers_t *self, zframe_t **who_p, const struct msg_consumer_ref *ask);
-void consumers_close(consumers_t *self, zframe_t **who_p, const struct msg_consumer_ref *ask);
+void consumers_close(consumers_t *self, zframe_t **who_p, const struct msg_consumer_ref *ask,
+                     zmsg_t *msg);
 void consumers_delete(consumers_t *self, zframe_t **who_p, const struct msg_consumer_ref *ask);
 
 #endif

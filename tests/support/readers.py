@@ -43,7 +43,16 @@ class Consumer:
         for seq in [seq for seq, (_, until) in self.leases.items() if until <= now]:
             del self.leases[seq]
 
+    def release(self, word):
+        """Of these nobody has seen any: the hand-out was none."""
+        for seq in [seq for seq in self.leases if word.get("first", word["seq"]) <= seq <= word["seq"]]:
+            del self.leases[seq]
+            self.counts[seq] -= 1
+
     def settle(self, word, now):
+        if word["verb"] == "release":
+            self.release(word)
+            return
         for seq in range(word.get("first") or word["seq"], word["seq"] + 1):
             if word["verb"] == "extend":
                 if seq in self.leases:

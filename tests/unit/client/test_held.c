@@ -10,25 +10,31 @@
 
 #include <cmocka.h>
 
-/* Words as text: "ack 1-3, nack 5 +200 why". */
+#include "common/base/guard.h"
+
+/* Words as text: "ack 1-3, nack 5 +200 why"; of a release in lane 2, "2/". */
 struct said {
     char text[512];
 };
 
 static void said_add(void *arg, const struct held_word *word)
 {
-    static const char *const verbs[] = {"ack", "nack", "reject", "extend"};
+    static const char *const verbs[] = {"ack", "nack", "reject", "extend", "release"};
     struct said *said = arg;
     size_t len = strlen(said->text);
     char first[24] = "";
     char delay[24] = "";
+    char seq[24] = "end";
+    if (word->seq != HELD_SEQ_MAX)
+        (void)snprintf(seq, sizeof seq, "%llu", (unsigned long long)word->seq);
     if (word->first != 0)
         (void)snprintf(first, sizeof first, "%llu-", (unsigned long long)word->first);
     if (word->delay_ms != 0)
         (void)snprintf(delay, sizeof delay, " +%lld", (long long)word->delay_ms);
-    (void)snprintf(said->text + len, sizeof said->text - len, "%s%s %s%llu%s%s%s",
-                   len > 0 ? ", " : "", verbs[word->verb], first, (unsigned long long)word->seq,
-                   delay, word->reason[0] ? " " : "", word->reason);
+    (void)snprintf(said->text + len, sizeof said->text - len, "%s%s %s%s%s%s%s%s",
+                   len > 0 ? ", " : "", verbs[word->verb],
+                   word->verb == HELD_RELEASE && word->lane == 2 ? "2/" : "", first, seq, delay,
+                   word->reason[0] ? " " : "", word->reason);
 }
 
 static void assert_says(struct held *held, uint64_t req, const char *want)
@@ -175,6 +181,50 @@ static void test_extensions(void **state)
     held_free(&held);
 }
 
+/* At the end, what the program has not seen is told apart from what it has. */
+static void test_what_was_not_seen(void **state)
+{
+    static const struct {
+        const char
+            *entries; /* of seq 1, 2 ...: (w)aits, (g)iven, (a)cknowledged, none; L: lane 2 */
+        size_t most;
+        const char *want;
+    } cases[] = {
+        {"", 9, ""},
+        {"w", 9, "release 1-end"},
+        {"www", 9, "release 1-end"},
+        {"gg", 9, "release 3-end"},
+        {"ga", 9, "release 3-end"},
+        {"w.w.", 9, "release 1-end"}, /* of nobody here */
+        {"gwwgw.g", 9, "release 2-3, release 5-5, release 8-end"},
+        {"waw", 9, "release 1-1, release 3-end"},
+        {"wwLwg", 9, "release 1-2, release 2/4-4, release 2/6-end"},
+        {"gwgwgw", 2, "release 2-2, release 4-4"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct held held;
+        struct said said = {{0}};
+        uint64_t lane = 1;
+        held_init(&held);
+        for (size_t seq = 1; seq <= strlen(cases[i].entries); seq++) {
+            char how = cases[i].entries[seq - 1];
+            lane = how == 'L' ? 2 : lane;
+            if (how == 'L' || how == '.')
+                continue;
+            assert_true(held_arrived(&held, lane, seq));
+            if (how != 'w')
+                assert_true(held_give(&held, lane, seq));
+            if (how == 'a')
+                assert_int_equal(held_settle(&held, lane, seq, HELD_ACK, 0, NULL), ALD_OK);
+        }
+        (void)held_say_unseen(&held, cases[i].most, said_add, &said);
+        print_message("%s\n", cases[i].entries);
+        assert_string_equal(said.text, cases[i].want);
+        held_free(&held);
+    }
+}
+
 static void test_what_waits_behind_is_dropped(void **state)
 {
     (void)state;
@@ -287,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_the_last_word_counts),
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_extensions),
+        cmocka_unit_test(test_what_was_not_seen),
         cmocka_unit_test(test_what_waits_behind_is_dropped),
         cmocka_unit_test(test_no_more_than_there_is_room_for),
         cmocka_unit_test(test_nothing_is_lost_or_made_up),

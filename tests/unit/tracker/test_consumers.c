@@ -18,6 +18,8 @@
 #include "services/tracker/vault_consumers.h"
 #include "tests/unit/tracker/stage.h"
 
+#define TO_THE_END ((UINT64_C(1) << 53) - 1)
+
 static struct stage *stage;
 static char sent[1024]; /* answers: "rc seq seq", and what the disk has in hand then: "[2]" */
 static bool away;       /* whoever asked is gone */
@@ -142,6 +144,8 @@ static void say(const struct ald_schema *schema, const void *message, const char
     zmsg_t *msg = zmsg_new();
     zframe_t *who = zframe_new("w", 1);
     struct msg_settle settle = {.lane = stage->tracker.vault.lane, .seq = seq};
+    if (seq == TO_THE_END)
+        settle.first = 1;
     ald_frame_put(msg, schema, message);
     (void)snprintf(settle.verb, sizeof settle.verb, "%s", verb);
     if (seq != 0)
@@ -359,6 +363,38 @@ static void test_rule_7_out_of_its_letter(void **state)
     SENT("");
 }
 
+/* Who ends and says what it has not seen: of that nothing is counted, and it need not go alone. */
+static void test_rule_17_unseen_at_the_end(void **state)
+{
+    const struct msg_consumer_ref close = {.req = 4, .consumer = "one", .instance = "a"};
+    (void)state;
+    open_one(1); /* the second hand-out would be a letter */
+    SENT("ok");
+    results(3);
+    for (unsigned i = 0; i < 3; i++) {
+        pull("", 0);
+        page_comes();
+        turn();
+        SENT("ok 1 2 3 [3]");
+        say(&MSG_CONSUMER_CLOSE, &close, "release", TO_THE_END);
+        turn();
+        SENT("ok");
+    }
+    assert_int_equal(stage_book(stage, BOOK_LETTERS_MADE), 0);
+    pull("", 0);
+    page_comes();
+    turn();
+    SENT("ok 1 2 3 [3]");
+    say(&MSG_CONSUMER_CLOSE, &close, "dance", 1);
+    turn();
+    SENT("invalid"); /* nothing of it was heeded */
+    assert_int_equal(on_disk(), 3);
+    say(&MSG_CONSUMER_CLOSE, &close, "", 0);
+    turn();
+    SENT("ok");
+    assert_int_equal(stage_book(stage, BOOK_LETTERS_MADE), 3); /* any of them may have killed it */
+}
+
 /* Of a row that is damaged, no more is taken than anybody may ask for. */
 static void test_rules_of_a_damaged_row(void **state)
 {
@@ -399,6 +435,7 @@ int main(void)
         WITH_CONSUMERS(test_rule_17_a_letter_or_the_event),
         WITH_CONSUMERS(test_who_is_gone),
         WITH_CONSUMERS(test_rule_7_out_of_its_letter),
+        WITH_CONSUMERS(test_rule_17_unseen_at_the_end),
         WITH_CONSUMERS(test_rules_of_a_damaged_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
