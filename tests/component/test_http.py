@@ -194,6 +194,18 @@ def test_an_end_that_another_request_left_is_none(door):
             assert len(tracker.items) == before + 1
 
 
+@pytest.mark.parametrize("body, served", [(b"\xff\xff\xfb", False), (b"\xff", False), (b"\xff\xfb\x90", True),
+                                          (b"\xff\xd8\xff", True), (b"\xff\xfea\0", True)])
+def test_a_body_that_looks_like_the_end_of_a_head(door, body, served):
+    """Refused where it could be one: not as chunks, and not the beginning of a sound, an image, a text."""
+    answer, _ = taken(door, post("Host: x", f"Content-Length: {len(body)}", body=body))
+    assert status_of(answer) == (200 if served else 400)
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    answer, items = taken(door, post("Host: x", "Transfer-Encoding: chunked", body=chunks))
+    assert status_of(answer) == 200
+    assert items == [(b"", body)]
+
+
 @pytest.mark.parametrize("body", [
     b"3;a=b\r\nabc\r\n0\r\n\r\n", b"3\r\nabc\r\n0;a\r\n\r\n",  # extensions
     b"3 \r\nabc\r\n0\r\n\r\n", b"3\nabc\n0\n\n", b"0x3\r\nabc\r\n0\r\n\r\n", b"+3\r\nabc\r\n0\r\n\r\n",

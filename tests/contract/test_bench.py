@@ -10,10 +10,12 @@ import types
 import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS))
+sys.path[:0] = [str(TESTS), str(TESTS / "fault")]
 
 from bench import limits, offered, packages, part_flat, part_peers, part_retention, report  # noqa: E402
 from bench.report import Limit, Report  # noqa: E402
+
+import soak  # noqa: E402
 
 BENCH = TESTS / "bench"
 TEXT = (TESTS.parent / "docs" / "PERFORMANCE.md").read_text(encoding="utf-8")
@@ -222,3 +224,26 @@ def test_the_document_names_each_peer():
     assert len(titles) == 8
     for title in titles:
         assert f"| {title} |" in TEXT, title
+
+
+def soaked(**last):
+    """Windows of a soak whose figures are all one, but in its last third."""
+    flat = {"rss_kib": {"tracker": 100_000}, "fds": {"tracker": 50}, "threads": {"tracker": 6},
+            "bytes": {"tracker.db": 100 << 20}, "p50_ms": 5.0, "p99_ms": 40.0}
+    return [{"s": s, **flat, **(last if s > 700 else {})} for s in range(20, 1020, 20)]
+
+
+def test_a_soak_that_is_flat():
+    assert soak.verdict(soaked(), 60) == 0
+    assert soak.verdict(soaked(p50_ms=5.5), 60) == 0
+
+
+@pytest.mark.parametrize("last", [
+    {"rss_kib": {"tracker": 115_000}}, {"fds": {"tracker": 60}}, {"threads": {"tracker": 10}},
+    {"bytes": {"tracker.db": 130 << 20}}, {"p50_ms": 8.0}, {"p99_ms": 80.0}])
+def test_a_soak_that_is_not(last):
+    assert soak.verdict(soaked(**last), 60) == 1
+
+
+def test_a_soak_that_is_too_short():
+    assert soak.verdict(soaked()[:5], 60) == 1

@@ -74,16 +74,6 @@ static void spool_first(void)
     damage_remember(path);
 }
 
-static void spool_look(void)
-{
-    static FILE *nowhere;
-    struct ald_err err = {0};
-    if (!nowhere)
-        nowhere = fopen("/dev/null", "w");
-    struct ald_report report = {.to = nowhere};
-    (void)!ald_spool_check(damage_folder(), &report, &err);
-}
-
 static void spool_drain(ald_spool_t *spool)
 {
     size_t given = 0;
@@ -113,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool damaged = damage_do(spool->store, &in);
     ald_spool_destroy(&spool);
     if ((how & 1) != 0)
-        spool_look();
+        damage_look(ald_spool_check);
     spool = spool_open();
     ALD_ASSERT(spool || damaged);
     if (spool)
