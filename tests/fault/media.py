@@ -68,8 +68,10 @@ class Disk:
         self.cuts += 1
 
     def unmount(self):
-        return subprocess.run(["umount", self.path], capture_output=True,
-                              check=False).returncode == 0
+        """True: it is away, also from what was mounted elsewhere when a process began a life apart.
+        Otherwise the next mount would be of the same, with all that the kernel still holds."""
+        subprocess.run(["umount", self.path], capture_output=True, check=False)
+        return not os.path.ismount(self.path) and not _run("losetup", "-j", self.image).stdout
 
 
 def stands_still(pid):

@@ -83,7 +83,8 @@ def until_keys(house, count, provider="fal"):
 
 
 def until_proved(house, seed, provider="fal", client=None):
-    """As a provider does: again until it is taken. The task ends by it."""
+    """As a provider does: again until it is taken. The task ends by it. Where a gateway has fetched keys
+    and may not have been told this one yet, on_fail is `reject`: what is kept for a person is taken, too."""
     provider_id, task = fresh(house, provider)
     until(lambda: knock(house, provider_id, seed, provider, client).status == 200, SOON_S,
           "the callback is not taken")
@@ -177,7 +178,8 @@ def test_a_new_key_is_fetched_when_it_is_met():
 
 def test_fetched_again_when_the_time_is_over():
     port = free_port()
-    with Shown(port, 200, jwks(OLD)) as shown, signed_house(port, cache="1s") as house:
+    with Shown(port, 200, jwks(OLD)) as shown, \
+            signed_house(port, on_fail="reject", cache="1s") as house:
         until_keys(house, 1)
         shown.shown = (200, jwks(OLD, NEW))
         until_keys(house, 2)
@@ -291,7 +293,7 @@ def second_gateway(house):
 def test_two_gateways():
     """Each is told, also one that comes later; and a key that one of them met is fetched for both."""
     port = free_port()
-    with Shown(port, 200, jwks(OLD)) as shown, signed_house(port) as house:
+    with Shown(port, 200, jwks(OLD)) as shown, signed_house(port, on_fail="reject") as house:
         until_keys(house, 1)
         second = second_gateway(house)
         until_proved(house, OLD, client=second)
