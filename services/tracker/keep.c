@@ -14,6 +14,7 @@
 #include "services/tracker/keep_submits.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pushes.h"
+#include "services/tracker/reader.h"
 #include "services/tracker/sinks.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_purge.h"
@@ -26,7 +27,10 @@ enum {
     KEEP_STEP_MS = 4,               /* of indexing or purging at a time, under load */
     KEEP_INDEX_IDLE_MS = 200,
     KEEP_PURGE_MS = 10000,
-    KEEP_PURGE_BUSY_MS = 60000, /* under load, which may never end */
+    KEEP_PURGE_EVERY_MS = 40,   /* a step, under load */
+    KEEP_PURGE_LATE_MS = 30000, /* not through for so long: steps as long again, and so on */
+    KEEP_PURGE_LATE_MAX = 7,
+    KEEP_PURGE_WAIT_MS = 60000, /* for whoever counts the rows: `aldaba audit --deep` */
     KEEP_SNAPSHOT_MS = 60000,
     KEEP_NETWORKS_MS = 3600000,
     KEEP_PURGE_ROWS = 1000,
@@ -132,6 +136,7 @@ static void keep_memory(struct tracker *self)
     self->tail = tail_new();
     self->away = zhashx_new();
     self->index_pace = (struct pace){.least = 64, .most = 4096, .rows = 1024};
+    self->purging = false;
     self->purge_pace = (struct pace){.least = 16, .most = KEEP_PURGE_ROWS, .rows = 64};
     self->orphans = 0;
     self->lowest_orphan = 0;
@@ -207,8 +212,6 @@ static bool keep_index_due(const struct tracker *self, bool idle, int64_t mono_m
     return rows >= KEEP_INDEX_ROWS || (idle && rows > 0 && since_ms >= KEEP_INDEX_IDLE_MS);
 }
 
-/* A little of the run that is under way. The more rows wait, the longer it may take: callbacks then
- * come in more slowly, and memory has a bound where the disk is slow. */
 /* Numbers go on in another lane, above seq. Its name is the time, and not one more than the last:
  * a copy that is put back a second time must not begin a lane that the first time has begun. */
 static void keep_new_lane(struct tracker *self, const struct ald_mark_values *mark)
@@ -345,6 +348,8 @@ static void keep_beat(struct tracker *self)
         self->beat_ms = now_ms;
 }
 
+/* A little of the run that is under way. The more rows wait, the longer it may take: callbacks then
+ * come in more slowly, and memory has a bound where the disk is slow. */
 static void keep_index(struct tracker *self)
 {
     int64_t began_ms = ald_clock_now().mono_ms;
@@ -368,7 +373,9 @@ static void keep_index(struct tracker *self)
 /* A purged task answers for itself as long as some provider may call back about it. */
 static int64_t keep_tombs_for(const struct tracker *self)
 {
-    int64_t longest = 7 * KEEP_DAY_MS;
+    int64_t longest = 0;
+    if (ald_profiles_count(self->profiles) == 0)
+        return 7 * KEEP_DAY_MS; /* the setting's default */
     for (size_t i = 0; i < ald_profiles_count(self->profiles); i++) {
         int64_t retries_ms = ald_profiles_at(self->profiles, i)->provider_retries_ms;
         longest = retries_ms > longest ? retries_ms : longest;
@@ -393,14 +400,27 @@ static void keep_purge(struct tracker *self, bool idle)
                                   .spare_ms = now_ms - settings->store.keep_letters_ms,
                                   .kept_arrival = self->kept_arrival};
     bool more = vault_purge(&self->vault, &before, rows, now_ms);
-    int64_t ended_ms = ald_clock_now().mono_ms;
-    self->purged_at_ms = more ? 0 : ended_ms;
+    self->purged_at_ms = ald_clock_now().mono_ms;
+    if (!self->purging)
+        self->purging_since_ms = began_ms;
+    self->purging = more;
+    int64_t late = (self->purged_at_ms - self->purging_since_ms) / KEEP_PURGE_LATE_MS;
+    if (late > KEEP_PURGE_LATE_MAX)
+        late = KEEP_PURGE_LATE_MAX;
     if (more && !idle)
-        pace_took(&self->purge_pace, ended_ms - began_ms, KEEP_STEP_MS);
+        pace_took(&self->purge_pace, self->purged_at_ms - began_ms, KEEP_STEP_MS * (1 + late));
     if (self->vault.rc != ALD_OK)
         (void)tracker_commit(self);
     else
         consumers_purged(self->consumers);
+}
+
+static bool keep_purge_due(const struct tracker *self, bool idle, int64_t mono_ms)
+{
+    if (reader_counts(self->reader) && mono_ms - self->purged_at_ms < KEEP_PURGE_WAIT_MS)
+        return false;
+    int64_t step_ms = idle ? 0 : KEEP_PURGE_EVERY_MS;
+    return mono_ms - self->purged_at_ms >= (self->purging ? step_ms : KEEP_PURGE_MS);
 }
 
 void keep_tick(struct tracker *self, bool idle)
@@ -422,8 +442,7 @@ void keep_tick(struct tracker *self, bool idle)
     }
     if (self->open && keep_index_due(self, idle, mono_ms))
         keep_index(self);
-    int64_t purge_ms = idle ? KEEP_PURGE_MS : KEEP_PURGE_BUSY_MS;
-    if (self->open && mono_ms - self->purged_at_ms >= purge_ms)
+    if (self->open && keep_purge_due(self, idle, mono_ms))
         keep_purge(self, idle);
     if (self->open && mono_ms - self->networks_at_ms >= KEEP_NETWORKS_MS) {
         quota_forget(self->quota);

@@ -1,6 +1,7 @@
 #include "services/tracker/reader.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -16,11 +17,13 @@ struct reader {
     struct tracker *tracker;
     zsock_t *pipe;
     pthread_t thread;
+    atomic_bool counting; /* the thread's to say */
 };
 
 /* What the thread is given at its start. */
 struct reader_start {
     zsock_t *pipe; /* becomes the thread's */
+    atomic_bool *counting;
     char path[ALD_STORE_PATH_MAX];
     char profiles[64][ALD_PROVIDER_MAX];
     size_t profile_count;
@@ -97,7 +100,8 @@ static enum ald_rc reader_open(ald_store_t **store_p, const char *path)
 /* ---- counting, between other questions ---- */
 
 struct reader_count {
-    zframe_t *ticket; /* NULL: nobody asked */
+    atomic_bool *going; /* the reader's */
+    zframe_t *ticket;   /* NULL: nobody asked */
     zframe_t *who;
     uint64_t req;
     struct recount recount;
@@ -134,6 +138,7 @@ static void reader_count_end(struct reader_count *self, enum ald_rc rc, zsock_t 
     }
     (void)zmsg_send(&answer, pipe);
     zmsg_destroy(&answer);
+    atomic_store(self->going, false);
 }
 
 /* Begin, or say that somebody else's count is under way. ticket and who are taken. */
@@ -154,6 +159,7 @@ static void reader_count_begin(struct reader_count *self, zframe_t **ticket_p, z
     *ticket_p = *who_p = NULL;
     self->req = req;
     recount_begin(&self->recount);
+    atomic_store(self->going, true);
 }
 
 static void reader_count_page(struct reader_count *self, ald_store_t **store_p, const char *path,
@@ -217,7 +223,7 @@ static void *reader_thread(void *arg)
     struct reader_start start = *(const struct reader_start *)arg;
     zsock_t *pipe = start.pipe;
     ald_store_t *store = NULL;
-    struct reader_count count = {0};
+    struct reader_count count = {.going = start.counting};
     struct reading_results results;
     reading_results_init(&results);
     (void)zsock_signal(pipe, 0);
@@ -292,6 +298,8 @@ enum ald_rc reader_new(struct tracker *tracker, reader_t **out, struct ald_err *
     }
     reader_t *self = zmalloc(sizeof *self);
     self->tracker = tracker;
+    atomic_init(&self->counting, false);
+    start.counting = &self->counting;
     enum ald_rc rc = reader_begin(self, &start, err);
     if (rc != ALD_OK) {
         free(self);
@@ -315,6 +323,11 @@ void reader_destroy(reader_t **self_p)
     zsock_destroy(&self->pipe);
     free(self);
     *self_p = NULL;
+}
+
+bool reader_counts(const reader_t *self)
+{
+    return self && atomic_load(&self->counting);
 }
 
 void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,

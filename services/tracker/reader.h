@@ -71,6 +71,9 @@ void reader_destroy(reader_t **self_p);
 void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
                 struct ald_span bytes, const struct reader_hint *hint);
 
+/* Are the rows being counted? Then what is deleted makes it begin anew. NULL is allowed. */
+bool reader_counts(const reader_t *self);
+
 /* Ask for a page; picks are pull->picks, copied. The answer goes to consumers_page. */
 void reader_ask_page(reader_t *self, const struct reader_pull *pull,
                      const struct reader_pick *picks);

@@ -45,7 +45,8 @@ static void page_next(struct page *self)
         return;
     size_t rows = 0;
     bool more = true;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)self->pull.after);
+    uint64_t hidden = (uint64_t)reading_fact(self->reading, VAULT_HIDDEN);
+    ald_stmt_bind_i64(stmt, 1, (int64_t)(self->pull.after > hidden ? self->pull.after : hidden));
     while (rows++ < READER_ROWS_MAX && page_room(self) &&
            (more = reading_step(self->reading, stmt))) {
         self->head.looked = event_row_seq(stmt);
@@ -63,11 +64,12 @@ static void page_next(struct page *self)
 static void page_again(struct page *self, const uint8_t *picks)
 {
     ald_stmt_t *stmt = reading_prepare(self->reading, "SELECT" EVENT_ROW " WHERE r.seq = ?1");
+    uint64_t hidden = (uint64_t)reading_fact(self->reading, VAULT_HIDDEN);
     for (size_t i = 0; stmt && i < self->pull.picks && page_room(self); i++) {
         struct reader_pick pick;
         memcpy(&pick, picks + i * sizeof pick, sizeof pick);
         ald_stmt_bind_i64(stmt, 1, (int64_t)pick.seq);
-        if (reading_step(self->reading, stmt))
+        if (pick.seq > hidden && reading_step(self->reading, stmt))
             page_add(self, stmt, pick.deliveries, true);
         else if (self->reading->rc == ALD_OK)
             self->missing[self->head.missing++] = pick.seq;

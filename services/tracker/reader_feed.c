@@ -8,12 +8,14 @@
 
 enum { FETCH_EVENTS_MAX = 1000, FETCH_BYTES = 1 << 20 };
 
-static uint64_t fetch_number(struct reading *self, const char *sql)
+/* The number that sql finds among the results after this one; 0: none. */
+static uint64_t fetch_number(struct reading *self, const char *sql, uint64_t after)
 {
     uint64_t value = 0;
     ald_stmt_t *stmt = reading_prepare(self, sql);
     if (!stmt)
         return 0;
+    ald_stmt_bind_i64(stmt, 1, (int64_t)after);
     if (reading_step(self, stmt))
         value = (uint64_t)ald_stmt_i64(stmt, 0);
     ald_stmt_reset(stmt);
@@ -70,8 +72,9 @@ void reading_fetch(struct reading *self, const struct msg_fetch *fetch)
 {
     struct msg_events head = {.req = fetch->req};
     uint64_t lane = (uint64_t)reading_fact(self, "lane");
-    uint64_t newest = fetch_number(self, "SELECT MAX(seq) FROM results");
-    uint64_t oldest = fetch_number(self, "SELECT MIN(seq) FROM results");
+    uint64_t hidden = (uint64_t)reading_fact(self, VAULT_HIDDEN);
+    uint64_t newest = fetch_number(self, "SELECT MAX(seq) FROM results WHERE seq > ?1", hidden);
+    uint64_t oldest = fetch_number(self, "SELECT MIN(seq) FROM results WHERE seq > ?1", hidden);
     uint64_t told = (uint64_t)reading_fact(self, "last_seq");
     uint64_t last = newest > told ? newest : told;
     uint64_t after = 0;

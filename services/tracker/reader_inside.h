@@ -4,6 +4,7 @@
 
 #include "services/tracker/reader.h"
 #include "services/tracker/tail.h"
+#include "services/tracker/vault_purge.h"
 
 enum { READER_ROWS = 100, READER_ROWS_MAX = 1000 };
 

@@ -6,6 +6,7 @@
 
 #include "common/base/text.h"
 #include "proto/words.h"
+#include "services/tracker/vault_purge.h"
 
 /* Of vault_letters.h, whose rows these are. */
 enum { RECOUNT_LETTER_OPEN, RECOUNT_LETTER_RESOLVED, RECOUNT_LETTER_DROPPED };
@@ -106,7 +107,8 @@ static enum ald_rc recount_rows(struct recount *self, ald_store_t *store, int64_
         rc = recount_table(
             self, store,
             "SELECT r.seq, r.state, r.source,"
-            " NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = r.task),"
+            " r.seq > COALESCE((SELECT value FROM facts WHERE name = '" VAULT_HIDDEN "'), 0)"
+            " AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = r.task),"
             " EXISTS (SELECT 1 FROM finds f LEFT JOIN results o ON o.seq = f.no WHERE f.task = "
             "r.task"
             " AND f.kind = 0 AND f.no <> r.seq AND COALESCE(o.corrects, 0) = 0), r.corrects,"

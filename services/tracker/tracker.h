@@ -68,6 +68,8 @@ struct tracker {
     int64_t indexed_at_ms;
     struct pace index_pace;
     struct pace purge_pace;
+    bool purging; /* more is old than went the last time */
+    int64_t purging_since_ms;
     int64_t purged_at_ms;
     int64_t kept_at_ms; /* monotonic: the senders' last snapshot */
     int64_t networks_at_ms;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "services/tracker/vault_purge.h"
 #include "services/tracker/vault_sql.h"
 
 enum { VAULT_APPLICATION = 0x616c6474 }; /* "aldt" */
@@ -215,6 +216,9 @@ enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_by
     self->last_outbox = outbox > told_outbox ? outbox : told_outbox;
     self->outbox = vault_number(self, "SELECT COUNT(*) FROM outbox");
     vault_sums_read(self);
+    self->hidden_seq = (uint64_t)vault_meta(self, VAULT_HIDDEN);
+    self->graves = graves_new();
+    self->graves_owed = UINT64_MAX;
     self->spare_bytes = vault_number(self, "SELECT SUM(spare) FROM submits WHERE spare > 0");
     vault_gather(self);
     if (self->rc != ALD_OK) {
@@ -229,6 +233,7 @@ enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_by
 void vault_close(struct vault *self)
 {
     gather_destroy(&self->gather);
+    graves_destroy(&self->graves);
     ald_store_destroy(&self->store);
 }
 

@@ -22,6 +22,7 @@
 #include "proto/words.h"
 #include "services/tracker/books.h"
 #include "services/tracker/gather.h"
+#include "services/tracker/graves.h"
 
 struct vault {
     ald_store_t *store;
@@ -35,11 +36,12 @@ struct vault {
     int64_t spare_bytes; /* of what was submitted and is kept for a person (vault_again.h) */
     gather_t *gather;    /* rows that are not indexed, as far as the run has not come to them */
     int64_t indexed_seq; /* results up to here are in the index; of the rest, any may be */
-    int64_t indexed_arrival;
-    int64_t indexed_note;
+    int64_t indexed_arrival, indexed_note;
     int64_t run_seq; /* indexed_seq is this when the run is through */
-    int64_t run_arrival;
-    int64_t run_note;
+    int64_t run_arrival, run_note;
+    uint64_t hidden_seq;    /* results up to here are being purged: nobody is given them any more */
+    graves_t *graves;       /* those that are gathered, or of which some are left */
+    uint64_t graves_owed;   /* first one that somebody was owed when they were; UINT64_MAX = none */
     int64_t purged_arrival; /* arrivals up to here were looked at by purging in this run */
     int64_t run_ms;         /* service time, as of the last beat */
     uint64_t result_bytes;  /* of results so far; as it was last written, at which seq */

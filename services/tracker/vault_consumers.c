@@ -172,7 +172,7 @@ bool vault_event(struct vault *self, uint64_t seq, struct msg_event *out, struct
     if (!stmt)
         return false;
     ald_stmt_bind_i64(stmt, 1, (int64_t)seq);
-    bool found = vault_step(self, stmt);
+    bool found = seq > self->hidden_seq && vault_step(self, stmt);
     if (found) {
         event_row_read(stmt, self->lane, out);
         ald_buf_reset(bytes);
@@ -190,7 +190,7 @@ static bool vault_first_from(struct vault *self, uint64_t from, uint64_t *seq, i
         self, "SELECT seq, published_ms FROM results WHERE seq >= ?1 ORDER BY seq LIMIT 1");
     if (!stmt)
         return false;
-    ald_stmt_bind_i64(stmt, 1, (int64_t)from);
+    ald_stmt_bind_i64(stmt, 1, (int64_t)(from > self->hidden_seq ? from : self->hidden_seq + 1));
     bool found = vault_step(self, stmt);
     if (found) {
         *seq = (uint64_t)ald_stmt_i64(stmt, 0);

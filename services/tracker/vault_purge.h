@@ -1,12 +1,20 @@
 /* vault_purge.h - the part of the vault that lets go: what is older than its bound, and owed to
  * nobody, or owed for too long.
  *
+ * Old results are gathered, up to GRAVES_MAX of them, and hidden: from then on the feed begins
+ * above them. Then their tasks go, with all that hangs on them, in the order of tasks (graves.h
+ * says why); then the results themselves, in their own order. Killed in between, the next start
+ * gathers again what is still there.
+ *
  * Errors are sticky, as in vault.h. One owner.
  */
 #ifndef ALD_TRACKER_VAULT_PURGE_H
 #define ALD_TRACKER_VAULT_PURGE_H
 
 #include "services/tracker/vault.h"
+
+/* The fact that is hidden_seq: for the reader, and for whoever checks the file. */
+#define VAULT_HIDDEN "hidden_seq"
 
 /* How old things may become: wall times before which they are deleted. */
 struct vault_bounds {
@@ -21,7 +29,8 @@ struct vault_bounds {
     int64_t spare_ms;     /* what was submitted, of tasks made before */
 };
 
-/* Delete at most `limit` of each, in a transaction of its own; true while more wait. */
+/* Delete at most `limit` of each, in a transaction of its own; true while more wait. How long it
+ * takes rises with limit alone. */
 bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t limit,
                  int64_t now_ms);
 

@@ -40,13 +40,15 @@ ROOT = HERE.parents[1]
 CONNECTIONS = 64
 WINDOW_S = 20
 PROBE_S = 8
-ROOM = 120000  # callbacks that can't be done in PROBE_S with all else going on
+ROOM = 240000  # callbacks that can't be done in PROBE_S with all else going on
 FIRST_MS = 6  # that a callback takes, about
 CHUNK = 500  # registrations in one go
 SANDBOX = ("--fates", "ok=50,drop=15,double=10,late=10,early=5,reorder=10", "--late", "3", "--solve",
            "0.4", "--pingback", "mixed", "--callback-retries", "2", "--callback-timeout", "4")
 # A task of the flood that is not called back in its window is polled, and its provider knows nothing.
-PROFILE = {"callback": {"stale_after": "90s"}, "poll": {"schedule": {"give_up_after": "180s"}}}
+# Who was purged is remembered for as long as a callback may come again.
+PROFILE = {"callback": {"stale_after": "90s", "provider_retries": "60s"},
+           "poll": {"schedule": {"give_up_after": "180s"}}}
 END_S = 400
 # Of the last third to the first: a factor, and what is allowed beside it.
 LIMITS = {"rss_kib": (1.05, 4096), "fds": (1.0, 8), "threads": (1.0, 2), "bytes": (1.1, 8 << 20),
@@ -114,15 +116,17 @@ class Flood:
     def __init__(self, house, folder):
         self.house = house
         self.path = os.path.join(folder, "ids")
-        self.next_id, self.answered, self.bad, self.lost = 10**11, 0, 0, 0
+        self.first_id = self.next_id = 10**11
+        self.answered, self.bad, self.lost = 0, 0, 0
         self.ready, self.coming = [], []  # ids to be called back in this window, and in the next
 
     def register(self, count, seconds):
         """New ones, which come with the next window; it takes so long."""
-        first, self.next_id = self.next_id, self.next_id + count
+        first = self.next_id
         began = time.monotonic()
         for done in range(0, count, CHUNK):
             measure.register(self.house.run, first + done, min(CHUNK, count - done))
+            self.next_id = first + min(done + CHUNK, count)
             passes(max(0, began + seconds * (done + CHUNK) / count - time.monotonic()))
         self.coming = list(range(first, self.next_id))
         random.Random(first).shuffle(self.coming)
@@ -179,13 +183,20 @@ class Soak:
             return self.demand(reader)
 
     def highest(self):
-        """Callbacks a second, with everything else going on."""
-        self.flood.register(ROOM, 1)
-        self.flood.turn()
-        shot = self.flood.shoot(PROBE_S, 0)
-        while len(self.flood.ready) > CONNECTIONS:  # so many may have been sent and not heard
-            self.flood.shoot(PROBE_S, 0)
-        return min(shot.rate, ROOM / PROBE_S)
+        """Tasks a second that are registered, and as many called back at the same time, with everything
+        else going on."""
+        flood = self.flood
+        flood.register(ROOM, 1)
+        flood.turn()
+        ahead = threading.Thread(target=flood.register, args=(ROOM, 1))
+        ahead.start()
+        shot = flood.shoot(PROBE_S, 0)
+        registered = flood.next_id - flood.first_id - ROOM
+        ahead.join()
+        while len(flood.ready) + len(flood.coming) > CONNECTIONS:  # of so many it may not have heard
+            flood.turn()
+            flood.shoot(PROBE_S, 0)
+        return min(shot.rate, registered / PROBE_S)
 
     def go_on(self, rate, reader):
         self.flood.register(int(rate * WINDOW_S), 1)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "services/tracker/vault_purge.h"
 #include "tests/unit/tracker/rows.h"
 
 /* What the reader's thread keeps from question to question. */
@@ -110,6 +111,29 @@ static void test_positions(void **state)
         assert_non_null(strstr(detail, cases[i].says));
         assert_int_equal(detail[0] == '\0', cases[i].says[0] == '\0');
     }
+}
+
+/* Purging takes several steps, and leaves holes meanwhile: the feed begins above all that goes. */
+static void test_what_is_being_purged_is_not_shown(void **state)
+{
+    struct rows *self = *state;
+    char detail[ALD_TEXT_MAX];
+    const struct vault_bounds before = {.results_ms = 21}; /* the first two */
+    fill(self);
+    rows_index(self, 4);
+    assert_true(vault_purge(&self->vault, &before, 1, 5)); /* gathered, hidden, one is buried */
+    assert_true(vault_task_known(&self->vault, 2));
+    assert_string_equal(fetch(self, "all", detail), "ok 0:3 0:3 0: 3");
+    assert_string_equal(fetch(self, "0:1", detail), "ok 0:3 0:3 1: 3");
+    assert_string_equal(fetch(self, "0:2", detail), "ok 0:3 0:3 0: 3");
+    while (vault_purge(&self->vault, &before, 1, 5)) {
+    }
+    assert_false(vault_task_known(&self->vault, 2));
+    assert_string_equal(fetch(self, "0:1", detail), "ok 0:3 0:3 1: 3");
+    const struct vault_bounds all = {.results_ms = INT64_MAX};
+    while (vault_purge(&self->vault, &all, 1, 5)) {
+    }
+    assert_string_equal(fetch(self, "0:1", detail), "ok 0:3 0:3 1:");
 }
 
 static void test_an_empty_feed_has_a_head(void **state)
@@ -281,6 +305,7 @@ int main(void)
                                        WITH_READER(test_a_list_knows_what_the_index_does_not),
                                        WITH_READER(test_positions),
                                        WITH_READER(test_an_empty_feed_has_a_head),
+                                       WITH_READER(test_what_is_being_purged_is_not_shown),
                                        WITH_READER(test_polls_and_timeline_of_an_ended_task),
                                        WITH_READER(test_lists_refuse_states_that_there_are_not),
                                        WITH_READER(test_a_list_is_as_long_as_was_asked_for)};

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "services/tracker/vault_consumers.h"
 #include "services/tracker/vault_purge.h"
 #include "services/tracker/vault_pushes.h"
 #include "tests/unit/tracker/rows.h"
@@ -187,6 +188,7 @@ static void test_purge_goes_by_pieces(void **state)
     while (vault_purge(&self->vault, &before, 4, 5))
         turns++;
     assert_int_equal(turns, 3);
+    assert_int_equal(vault_seq_kept(&self->vault), 10);
     assert_int_equal(self->vault.books.value[BOOK_TASKS_PURGED], 10);
     assert_int_equal(self->vault.books.value[BOOK_PURGED + ALD_DISP_APPLIED], 10);
     rows_balanced(self, 0);
@@ -195,12 +197,124 @@ static void test_purge_goes_by_pieces(void **state)
     rows_commit(self);
 }
 
+/* Ten tasks that end in another order than they were made. */
+static void ten_ended(struct rows *self)
+{
+    static const uint64_t order[] = {7, 2, 9, 4, 1, 10, 3, 8, 5, 6};
+    vault_begin(&self->vault);
+    for (uint64_t id = 1; id <= 10; id++)
+        rows_task(self, id, "");
+    for (size_t i = 0; i < 10; i++) {
+        (void)rows_end(self, order[i], "");
+        (void)rows_arrival(self, order[i], ALD_DISP_APPLIED, 1);
+    }
+    rows_commit(self);
+    rows_index(self, 11);
+}
+
+static int64_t rows_of(struct rows *self, const char *sql)
+{
+    ald_stmt_t *stmt = NULL;
+    assert_int_equal(ald_store_prepare(self->vault.store, sql, &stmt), ALD_OK);
+    assert_int_equal(ald_stmt_step(stmt), ALD_OK);
+    int64_t value = ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return value;
+}
+
+/* Tasks go in their own order, so that from the first one on no result of theirs may be given.
+ * Killed after any step, the rest goes later, and each is counted once. */
+static void test_killed_while_it_purges(void **state)
+{
+    struct rows *self = *state;
+    const struct vault_bounds before = {.results_ms = INT64_MAX};
+    const struct vault_bounds none = {0};
+    struct msg_event event;
+    struct ald_buf bytes;
+    ald_buf_init(&bytes, 1000);
+    for (unsigned steps = 1; steps < 7; steps++) {
+        rows_anew(self);
+        ten_ended(self);
+        bool more = true;
+        for (unsigned i = 0; i < steps && more; i++)
+            more = vault_purge(&self->vault, &before, 2, 5);
+        bool hidden = rows_of(self, "SELECT COUNT(*) FROM tasks") < 10;
+        assert_int_equal(vault_event(&self->vault, 10, &event, &bytes), !hidden);
+        assert_int_equal(vault_seq_kept(&self->vault), hidden ? 10 : 0);
+        rows_reopen(self);
+        assert_int_equal(vault_event(&self->vault, 10, &event, &bytes), !hidden);
+        assert_int_equal(vault_seq_kept(&self->vault), hidden ? 10 : 0);
+        assert_int_equal(self->vault.books.value[BOOK_TASKS_PURGED],
+                         10 - rows_of(self, "SELECT COUNT(*) FROM tasks"));
+        /* What was hidden once may go, whatever is owed by now. */
+        while (vault_purge(&self->vault, hidden ? &none : &before, 2, 5)) {
+        }
+        assert_int_equal(rows_of(self, "SELECT (SELECT COUNT(*) FROM tasks)"
+                                       " + (SELECT COUNT(*) FROM results)"
+                                       " + (SELECT COUNT(*) FROM finds)"),
+                         0);
+        assert_int_equal(rows_of(self, "SELECT COUNT(*) FROM tombs"), 10);
+        assert_int_equal(self->vault.books.value[BOOK_TASKS_PURGED], 10);
+        assert_int_equal(self->vault.books.value[BOOK_STATE_PURGED + ALD_STATE_DONE], 10);
+        rows_balanced(self, 0);
+    }
+    ald_buf_free(&bytes);
+}
+
+/* It comes after the end was gathered and before its task went: the task goes with the correction.
+ */
+static void test_corrected_while_it_purges(void **state)
+{
+    struct rows *self = *state;
+    struct vault_end end;
+    const struct vault_bounds before = {.results_ms = 1000};
+    ten_ended(self);
+    assert_true(vault_purge(&self->vault, &before, 2, 5)); /* gathers 8 of 10 */
+    assert_true(vault_purge(&self->vault, &before, 2, 5)); /* 1 and 2 are gone */
+    assert_false(vault_task_known(&self->vault, 2));
+    assert_true(vault_task_known(&self->vault, 9));
+    vault_begin(&self->vault);
+    assert_int_equal(rows_correct(self, 9, 3), 11);
+    rows_commit(self);
+    while (vault_purge(&self->vault, &before, 2, 5)) {
+    }
+    assert_true(vault_task_known(&self->vault, 9)); /* not indexed: it stays */
+    rows_index(self, 11);
+    assert_true(vault_end_find(&self->vault, 9, 0, &end));
+    assert_int_equal(end.seq, 11);
+    assert_int_equal(self->vault.books.value[BOOK_TASKS_PURGED], 9);
+    assert_int_equal(self->vault.books.value[BOOK_STATE_PURGED + ALD_STATE_DONE], 10);
+    while (vault_purge(&self->vault, &before, 2, 5)) {
+    }
+    assert_false(vault_task_known(&self->vault, 9));
+    assert_int_equal(self->vault.books.value[BOOK_TASKS_PURGED], 10);
+    assert_int_equal(self->vault.books.value[BOOK_CORRECTIONS_PURGED], 1);
+    rows_balanced(self, 0);
+}
+
+/* A consumer that is made while old ones are gathered is owed them, and gets them. */
+static void test_owed_while_it_gathers(void **state)
+{
+    struct rows *self = *state;
+    struct vault_bounds before = {.results_ms = 1000};
+    ten_ended(self);
+    assert_true(vault_purge(&self->vault, &before, 2, 5));
+    before.owed_seq = 4;
+    while (vault_purge(&self->vault, &before, 2, 5)) {
+    }
+    assert_int_equal(vault_seq_kept(&self->vault), 3);
+    assert_int_equal(rows_of(self, "SELECT COUNT(*) FROM tasks"), 7);
+    rows_balanced(self, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_ROWS(test_arrivals_of_a_task),           WITH_ROWS(test_purge),
         WITH_ROWS(test_a_push_holds_its_task),        WITH_ROWS(test_a_tomb_takes_only_its_own_ref),
         WITH_ROWS(test_purge_waits_for_the_snapshot), WITH_ROWS(test_purge_goes_by_pieces),
+        WITH_ROWS(test_killed_while_it_purges),       WITH_ROWS(test_corrected_while_it_purges),
+        WITH_ROWS(test_owed_while_it_gathers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
