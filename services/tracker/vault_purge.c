@@ -50,10 +50,8 @@ static bool vault_purge_gather(struct vault *self, const struct vault_bounds *be
         return false;
     ald_stmt_bind_i64(stmt, 1, (int64_t)graves_last(self->graves));
     ald_stmt_bind_i64(stmt, 2, self->indexed_seq);
-    while (count < most && more && !graves_full(self->graves)) {
-        more = vault_step(self, stmt) && vault_purgeable(self, stmt, before, behind);
-        if (!more)
-            break;
+    while (count < most && !graves_full(self->graves) &&
+           (more = vault_step(self, stmt) && vault_purgeable(self, stmt, before, behind))) {
         const struct grave grave = {.task = (uint64_t)ald_stmt_i64(stmt, 0),
                                     .seq = (uint64_t)ald_stmt_i64(stmt, 1)};
         graves_add(self->graves, &grave);
@@ -250,9 +248,9 @@ static bool vault_purge_results(struct vault *self, const struct vault_bounds *b
 
 /* ---- arrivals ---- */
 
-/* The last of the next rows that is old enough, or 0. */
+/* The last of the next rows that is old enough, or 0; how many that are is counted. */
 static int64_t vault_purge_reach(struct vault *self, const struct vault_bounds *before,
-                                 size_t limit)
+                                 size_t limit, size_t *count)
 {
     int64_t reach = 0;
     int64_t last = self->indexed_arrival;
@@ -265,7 +263,7 @@ static int64_t vault_purge_reach(struct vault *self, const struct vault_bounds *
     ald_stmt_bind_i64(stmt, 1, self->purged_arrival);
     ald_stmt_bind_i64(stmt, 2, last);
     ald_stmt_bind_i64(stmt, 3, (int64_t)limit);
-    while (vault_step(self, stmt) && ald_stmt_i64(stmt, 1) < before->evidence_ms)
+    for (; vault_step(self, stmt) && ald_stmt_i64(stmt, 1) < before->evidence_ms; ++*count)
         reach = ald_stmt_i64(stmt, 0);
     ald_stmt_reset(stmt);
     return reach;
@@ -290,15 +288,15 @@ static bool vault_purge_arrivals(struct vault *self, const struct vault_bounds *
                                  size_t limit)
 {
     int64_t gone[ALD_DISP_COUNT] = {0};
-    int64_t count = 0;
-    int64_t reach = vault_purge_reach(self, before, limit);
+    size_t count = 0;
+    int64_t reach = vault_purge_reach(self, before, limit, &count);
     ald_stmt_t *stmt =
         reach == 0 ? NULL
                    : vault_arrivals_until(
                          self, "SELECT disposition FROM arrivals WHERE " ARRIVALS_SETTLED, reach);
     if (!stmt)
         return false;
-    for (; vault_step(self, stmt); count++)
+    while (vault_step(self, stmt))
         gone[ald_stmt_index(stmt, 0, ALD_DISP_COUNT)]++;
     ald_stmt_reset(stmt);
     stmt = vault_arrivals_until(self, "DELETE FROM arrivals WHERE " ARRIVALS_SETTLED, reach);
@@ -309,7 +307,7 @@ static bool vault_purge_arrivals(struct vault *self, const struct vault_bounds *
         if (gone[d] > 0)
             books_add(&self->books, BOOK_PURGED + d, gone[d]);
     self->purged_arrival = reach;
-    return count >= (int64_t)limit;
+    return count == limit;
 }
 
 /* ---- what is remembered of purged tasks ---- */
