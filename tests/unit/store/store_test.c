@@ -225,23 +225,30 @@ static void test_log_stays_within_its_thresholds(void **state)
     ald_store_destroy(&store);
 }
 
-/* On a thread beside the commits: the log still begins anew again and again. */
-static void test_log_stays_small_when_checkpoints_run_beside(void **state)
+/* On a thread beside the commits, which may be slow: sooner or later so many commits as would make
+ * the log longer by 3,000 pages find room in it, since it has begun anew. */
+static void test_log_begins_anew_when_checkpoints_run_beside(void **state)
 {
     struct context *context = *state;
     struct ald_store_options options =
         schema_options(folder_file(&context->folder, "beside.db"), 1);
     ald_store_t *store = NULL;
+    uint64_t before = 0;
+    int64_t n = 1;
     options.wal_autocheckpoint = 50;
     options.checkpoint_beside = true;
     assert_int_equal(ald_store_open(&options, &store, NULL), ALD_OK);
-    for (int64_t n = 1; n <= 20000; n += 20)
-        assert_int_equal(schema_commit(store, n, 20), ALD_OK);
-    /* Without any, it would be some 3,000 pages. */
-    assert_in_range(ald_store_wal_bytes(store), 1, 1000 * 4200);
+    for (unsigned round = 0; round < 20; round++) {
+        before = ald_store_wal_bytes(store);
+        for (int64_t end = n + 20000; n < end; n += 20)
+            assert_int_equal(schema_commit(store, n, 20), ALD_OK);
+        if (ald_store_wal_bytes(store) < before + 1000 * UINT64_C(4096))
+            break;
+    }
+    assert_in_range(ald_store_wal_bytes(store), 1, before + 1000 * UINT64_C(4096) - 1);
     assert_int_equal(ald_store_checkpoint(store, ALD_CHECKPOINT_TRUNCATE), ALD_OK);
     assert_int_equal(ald_store_wal_bytes(store), 0);
-    assert_int_equal(schema_missing(store, 20000), 0);
+    assert_int_equal(schema_missing(store, n - 1), 0);
     ald_store_destroy(&store);
 }
 
@@ -347,7 +354,7 @@ int main(void)
         T(test_savepoints_nest),
         T(test_changes_counts_rows),
         T(test_log_stays_within_its_thresholds),
-        T(test_log_stays_small_when_checkpoints_run_beside),
+        T(test_log_begins_anew_when_checkpoints_run_beside),
         T(test_reader_keeps_its_snapshot_and_log_grows_until_it_ends),
         T(test_deleted_rows_give_room_back),
         T(test_backup_goes_on_under_commits),
