@@ -159,6 +159,7 @@ static const struct ald_field lease_fields[] = {
     TEXT(msg_lease, sink, OPTIONAL),
     U64(msg_lease, lane, OPTIONAL),
     U64(msg_lease, seq, OPTIONAL),
+    TEXT(msg_lease, trace, OPTIONAL),
 };
 const struct ald_schema MSG_LEASE = SCHEMA("lease", 1, msg_lease, lease_fields);
 

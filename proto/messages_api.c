@@ -25,6 +25,7 @@ static const struct ald_field register_fields[] = {
     I64(msg_register, valid_until_ms, OPTIONAL),
     TEXT(msg_register, pingback, OPTIONAL),
     BOOL(msg_register, pingback_json, OPTIONAL),
+    TEXT(msg_register, trace, OPTIONAL),
 };
 const struct ald_schema MSG_REGISTER = SCHEMA("register", 1, msg_register, register_fields);
 
@@ -140,6 +141,7 @@ static const struct ald_field task_view_fields[] = {
     ID(msg_task_view, replaces, OPTIONAL),
     ID(msg_task_view, replaced_by, OPTIONAL),
     TEXT(msg_task_view, corrects, OPTIONAL),
+    TEXT(msg_task_view, trace, OPTIONAL),
 };
 const struct ald_schema MSG_TASK_VIEW = SCHEMA("task", 1, msg_task_view, task_view_fields);
 

@@ -49,6 +49,7 @@ struct msg_lease {
     char sink[ALD_CONSUMER_MAX];
     uint64_t lane; /* with sink: of the event */
     uint64_t seq;
+    char trace[ALD_TRACE_MAX]; /* of a push without sink: that of the caller */
 };
 
 /* In the place of a lease: the right to ask whether this task may be submitted. */

@@ -16,10 +16,11 @@ enum {
     ALD_ULID_MAX = 27,          /* 26 characters of a ULID */
     ALD_WORD_MAX = 33,          /* a state, class, reason, disposition ... from a closed list */
     ALD_TEXT_MAX = 257,         /* a sentence for people */
+    ALD_TRACE_MAX = 56,         /* a caller's traceparent (common/base/trace.h); "" = none */
     ALD_POSITION_MAX = 129,     /* a position in the feed, opaque to clients */
     ALD_PEER_MAX = 46,          /* an address as text */
     ALD_QUERY_MAX = 256 * 1024, /* bytes of query string */
-    ALD_CALLBACK_URL_MAX = 385, /* base, provider, token */
+    ALD_CALLBACK_URL_MAX = 441, /* base, provider, token, trace */
     ALD_BASE_MAX = 257,         /* of callback URLs */
     ALD_SUBMISSION_MAX = 960 * 1024, /* bytes of a submission's parameters and files */
     ALD_PUSHED_MAX = 16 << 20        /* bytes of an event that is pushed to a sink, encoded */

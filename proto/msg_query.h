@@ -34,6 +34,7 @@ struct msg_register {
     int64_t valid_until_ms;       /* wall time: later it is not wanted any more; 0 = whenever */
     char pingback[ALD_URL_MAX];   /* the caller's own, to be called at the end; "" = none */
     bool pingback_json;           /* in the manner of createTask, else of in.php */
+    char trace[ALD_TRACE_MAX];    /* the caller's, handed on */
 };
 
 /* Nobody waits for the answer to this registration any more: if the provider has not been asked,
@@ -150,6 +151,7 @@ struct msg_task_view {
     uint64_t replaces;  /* the task in whose place a person had it made; 0 = none */
     uint64_t replaced_by;
     char corrects[ALD_POSITION_MAX]; /* its result is a correction of this event */
+    char trace[ALD_TRACE_MAX];       /* the caller's */
 };
 
 /* A line of a task's timeline. */

@@ -1,5 +1,6 @@
 #include "proto/token.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/codec.h"
@@ -112,6 +113,13 @@ static bool token_facts(const char *text, uint8_t facts[TOKEN_FACTS])
         memcpy(facts, token.data, TOKEN_FACTS);
     ald_buf_free(&token);
     return ok;
+}
+
+void ald_callback_url(char out[ALD_CALLBACK_URL_MAX], const char *base, const char *provider,
+                      const char *token, const char *trace)
+{
+    (void)snprintf(out, ALD_CALLBACK_URL_MAX, "%s/cb/%s/%s%s%s", base, provider, token,
+                   trace[0] != '\0' ? "/" : "", trace);
 }
 
 enum ald_rc ald_token_verify(const struct ald_keys *keys, const char *provider, const char *text,

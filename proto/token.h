@@ -18,6 +18,7 @@
 #include "common/base/guard.h"
 #include "common/base/rc.h"
 #include "common/base/span.h"
+#include "proto/msg_limits.h"
 
 enum { ALD_TOKEN_MAX = 35, ALD_KEYS_MAX = 4, ALD_KEY_RECORD = 33 };
 
@@ -36,6 +37,12 @@ void ald_keys_rotate(struct ald_keys *keys);
 /* Write the token of (provider, task, attempt) to out, signed by the first key. task < 2^56. */
 void ald_token_make(const struct ald_keys *keys, const char *provider, uint64_t task,
                     unsigned attempt, char out[ALD_TOKEN_MAX]);
+
+/* The callback URL that a token is in: <base>/cb/<provider>/<token>, and behind that the caller's
+ * traceparent, if there is one, so that whoever reads the provider's log or ours finds it. In the
+ * path, since providers append `?id=...` to what they are given. */
+void ald_callback_url(char out[ALD_CALLBACK_URL_MAX], const char *base, const char *provider,
+                      const char *token, const char *trace);
 
 /* Verify text (len bytes) for provider in constant time of its content.
  * ALD_OK: task and attempt are set. ALD_INVALID: forged, of another provider or of a key gone. */

@@ -64,7 +64,7 @@ struct aldaba_event {
     const char *code;        /* the provider's code or words */
     const char *key;         /* idempotency key of the task; "" when the event came as a hint */
     const char *meta;        /* the caller's note; likewise */
-    const char *trace;       /* traceparent of the request */
+    const char *trace;       /* traceparent of the task's caller, else of the callback */
     const char *corrects;    /* position of the event of this task that it takes the place of */
     const char *result_type; /* text json */
     const void *result;      /* the answer, byte for byte; no NUL behind it */

@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 
 #include "common/base/text.h"
+#include "common/base/trace.h"
 
 enum { API_TEXT_MAX = 1024, API_CONNECT_MS = 5000 };
 
@@ -100,6 +101,9 @@ static bool api_headers(const api_t *self, const struct api_request *request,
         ok = ok && api_header(list, "Idempotency-Key", request->key);
     if (request->after != NULL && request->after[0] != '\0')
         ok = ok && api_header(list, "Last-Event-ID", request->after);
+    const char *trace = getenv("TRACEPARENT"); /* as tools that trace leave it for their children */
+    if (trace && ald_trace_ok(ald_span_str(trace)))
+        ok = ok && api_header(list, "traceparent", trace);
     if (self->token[0] != '\0') {
         memcpy(bearer + 7, self->token, strlen(self->token) + 1);
         ok = ok && api_header(list, "Authorization", bearer);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text.h"
+#include "common/base/trace.h"
 #include "common/net/sock.h"
 
 static const char API_JSON[] = "Content-Type: application/json\r\nCache-Control: no-store\r\n";
@@ -78,6 +80,13 @@ bool api_query(struct api_call *call, const struct api_query_field *fields, size
         return true;
     api_problem(call, 400, err.text);
     return false;
+}
+
+void api_trace(const struct api_call *call, char out[ALD_TRACE_MAX])
+{
+    const char *trace = http_header(call->request, "traceparent");
+    bool good = trace && ald_trace_ok(ald_span_str(trace));
+    ald_text_cut(out, ALD_TRACE_MAX, ald_span_str(good ? trace : ""));
 }
 
 void api_refused(struct api_call *call, const char *word, const char *detail)

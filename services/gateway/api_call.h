@@ -75,6 +75,8 @@ ALD_NODISCARD bool api_ask(struct api_call *call, const char *channel,
                            struct msg_answer *head, zmsg_t **answer);
 /* Answer what an rc word of a daemon means; "" for the detail makes a sentence of its own. */
 void api_refused(struct api_call *call, const char *word, const char *detail);
+/* The caller's traceparent; "": it sends none, or what is none. */
+void api_trace(const struct api_call *call, char out[ALD_TRACE_MAX]);
 /* The same about a consumer of this name: one that is not there can be made. */
 void api_consumer_refused(struct api_call *call, const char *name, const char *word,
                           const char *detail);

@@ -227,8 +227,10 @@ void api_task_make(struct api_call *call)
     struct msg_register ask = {0};
     struct api_submit parts;
     api_submit_init(&parts);
-    if (api_body(call) && tasks_read(call, &parts, &ask) && tasks_key(call, &ask))
+    if (api_body(call) && tasks_read(call, &parts, &ask) && tasks_key(call, &ask)) {
+        api_trace(call, ask.trace);
         tasks_make(call, &ask);
+    }
     api_submit_free(&parts);
 }
 

@@ -199,6 +199,7 @@ static void facade_submit(struct facade *self)
         ald_text_cut(ask.provider, sizeof ask.provider, ald_span_str(self->provider));
         ald_text_cut(ask.base, sizeof ask.base, ald_span_str(self->call->api->base));
         ald_ulid_new(ask.ticket);
+        api_trace(self->call, ask.trace);
         facade_pingback(self, &ask);
         ask.valid_until_ms = ald_clock_now().wall_ms + API_WAIT_MS; /* a withdrawal may be lost */
         facade_register_task(self, &ask);

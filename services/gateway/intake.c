@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "common/base/text.h"
+#include "common/base/trace.h"
 #include "common/config/extract.h"
 #include "common/config/ruled.h"
 #include "proto/words.h"
@@ -77,6 +78,12 @@ static void intake_by_token(const struct intake_rules *rules, const struct ald_k
     if (!keys) {
         out->next = INTAKE_NO_KEYS;
         return;
+    }
+    size_t end = ald_span_find(token, '/');
+    struct ald_span trace = ald_span_skip(token, end + 1);
+    if (end < token.len && ald_trace_ok(trace)) {
+        ald_text_cut(out->trace, sizeof out->trace, trace);
+        token.len = end;
     }
     /* The text handed over is of any length and content; nothing that is not a token verifies. */
     if (ald_token_verify(keys, out->provider, (const char *)token.data, token.len, &out->task,
@@ -302,7 +309,8 @@ static void intake_envelope(const struct intake_rules *rules, const struct intak
                             struct msg_callback *out)
 {
     const char *content_type = http_header(request, "Content-Type");
-    const char *trace = http_header(request, "traceparent");
+    const char *trace =
+        route->trace[0] != '\0' ? route->trace : http_header(request, "traceparent");
     intake_set(out->provider, sizeof out->provider, route->provider);
     intake_set(out->method, sizeof out->method, request->method);
     intake_set(out->path, sizeof out->path, route->path);

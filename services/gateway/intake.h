@@ -42,6 +42,7 @@ struct intake_route {
     bool genuine; /* by token */
     uint64_t task;
     unsigned attempt;
+    char trace[ALD_TRACE_MAX]; /* behind the token: the traceparent of who submitted the task */
     size_t max_body;
     char path[ALD_PROVIDER_MAX + 16]; /* without the token */
     const char *content;              /* of the file */

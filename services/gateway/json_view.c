@@ -1,10 +1,10 @@
 #include "services/gateway/json_view.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/text.h"
 #include "common/config/event_json.h"
+#include "proto/token.h"
 #include "proto/words.h"
 
 static bool view_ended(const char *word)
@@ -16,10 +16,10 @@ static bool view_ended(const char *word)
 static void view_callback_url(struct ald_json_out *out, const struct msg_task_view *task,
                               const char *base)
 {
-    char url[512];
+    char url[ALD_CALLBACK_URL_MAX];
     if (task->token[0] == '\0')
         return;
-    (void)snprintf(url, sizeof url, "%s/cb/%s/%s", base, task->provider, task->token);
+    ald_callback_url(url, base, task->provider, task->token, task->trace);
     ald_json_out_text(out, "callback_url", url);
 }
 
@@ -32,6 +32,8 @@ void view_task(struct ald_json_out *out, const struct msg_task_view *task, const
     ald_json_out_text(out, "provider_id", task->provider_id);
     ald_json_out_text(out, "key", task->key);
     ald_json_out_text(out, "meta", task->meta);
+    if (task->trace[0] != '\0')
+        ald_json_out_text(out, "trace", task->trace);
     ald_json_out_text(out, "source", ald_event_source(task->state, task->source));
     ald_json_out_text(out, "code", task->code);
     if (strcmp(task->state, ald_state_name(ALD_STATE_DONE)) == 0 || task->result.len > 0) {

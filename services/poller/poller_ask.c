@@ -121,7 +121,8 @@ static void poller_on_pushed(void *arg, const struct fetch_answer *answer)
 static const char *poller_push(poller_t *self, struct work_item *item)
 {
     struct fetch_request request;
-    push_request(item, &self->push_blocks, &request);
+    char header[PUSH_HEADER_MAX];
+    push_request(item, &self->push_blocks, header, &request);
     request.done = poller_on_pushed;
     request.arg = item;
     item->owner = self;

@@ -33,10 +33,13 @@ bool push_may(const void *arg, const struct sockaddr *address)
 }
 
 void push_request(const struct work_item *item, const struct push_blocks *blocks,
-                  struct fetch_request *out)
+                  char header[PUSH_HEADER_MAX], struct fetch_request *out)
 {
+    const char *trace = item->lease.trace;
+    (void)snprintf(header, PUSH_HEADER_MAX, "traceparent: %s\n", trace);
     *out = (struct fetch_request){.url = item->poll_url ? item->poll_url : "",
                                   .method = "POST",
+                                  .headers = trace[0] != '\0' ? header : NULL,
                                   .type = "application/x-www-form-urlencoded",
                                   .post = ald_span_of(item->body, item->body_len),
                                   .timeout_ms = PUSH_TIMEOUT_MS,

@@ -28,9 +28,12 @@ void push_blocks_load(const struct ald_texts *texts, struct push_blocks *out);
 /* May a pingback lead there? For fetch_request; arg is the blocks. */
 bool push_may(const void *arg, const struct sockaddr *address);
 
-/* Write it; url, body and blocks are borrowed. done and arg stay as they are. */
+enum { PUSH_HEADER_MAX = ALD_TRACE_MAX + 16 };
+
+/* Write it; url, body, blocks and header, which is filled, are borrowed. done and arg stay as they
+ * are. */
 void push_request(const struct work_item *item, const struct push_blocks *blocks,
-                  struct fetch_request *out);
+                  char header[PUSH_HEADER_MAX], struct fetch_request *out);
 
 /* The outcome of it. error is borrowed from the answer. */
 void push_answered(const struct fetch_answer *answer, struct msg_outcome *out);

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "common/base/trace.h"
 #include "common/config/codes.h"
 #include "common/config/event_json.h"
 #include "common/config/value.h"
@@ -72,6 +73,8 @@ const char *sink_request(const struct ald_sink *sink, const struct work_item *it
     (void)snprintf(id, sizeof id, "%llu:%llu", (unsigned long long)event.lane,
                    (unsigned long long)event.seq);
     ald_webhook_headers(&sink->secrets, id, now_s, ald_buf_span(&room->body), &room->headers);
+    if (ald_trace_ok(ald_span_str(event.trace)))
+        ald_buf_printf(&room->headers, "traceparent: %s\n", event.trace);
     ALD_ASSERT(ald_buf_ok(&room->headers));
     *out = (struct fetch_request){.url = sink->url,
                                   .method = "POST",

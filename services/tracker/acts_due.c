@@ -52,8 +52,8 @@ static void due_late(struct tracker *self, const struct pending_task *task)
     ald_metric_register(&due_late_total);
     ald_metric_add(ald_metrics_get("aldaba_tasks_late_total", profile->name), 1);
     vault_note(&self->vault, task->id, tracker_now(self).wall_ms, "late", text);
-    ald_log(ALD_WARN, "task.late", "provider=%s task=%" PRIu64 " id=%s text=%s", profile->name,
-            task->id, ALD_Q(task->provider_id), ALD_Q(text));
+    ald_log(ALD_WARN, "task.late", "provider=%s task=%" PRIu64 "%s id=%s text=%s", profile->name,
+            task->id, tracker_trace(self, task->id), ALD_Q(task->provider_id), ALD_Q(text));
 }
 
 /* Its callback is late: it is bought again only when none can lie in a spool any more. */

@@ -133,8 +133,9 @@ void resubmit_stop(struct tracker *self, struct pending_task **task_p, const cha
 {
     struct pending_task *task = *task_p;
     char code[ALD_CODE_MAX];
-    ald_log(ALD_WARN, "resubmit.stopped", "provider=%s task=%" PRIu64 " no=%u text=%s",
-            task->account->profile->name, task->id, task->again->count, ALD_Q(why));
+    ald_log(ALD_WARN, "resubmit.stopped", "provider=%s task=%" PRIu64 "%s no=%u text=%s",
+            task->account->profile->name, task->id, tracker_trace(self, task->id),
+            task->again->count, ALD_Q(why));
     vault_note(&self->vault, task->id, tracker_now(self).wall_ms, "resubmit.stopped", why);
     if (!task->again->failed) {
         again_settled(self, task);

@@ -108,8 +108,8 @@ static void submit_uncertain(struct tracker *self, struct pending_task *task, co
         vault_submit_begin(&self->vault, task->id, tracker_now(self).run_ms);
     pending_submit_unsure(self->pending, task, letter, tracker_now(self).run_ms);
     submit_put(self, task);
-    ald_log(ALD_WARN, "submit.uncertain", "provider=%s task=%" PRIu64, task->account->profile->name,
-            task->id);
+    ald_log(ALD_WARN, "submit.uncertain", "provider=%s task=%" PRIu64 "%s",
+            task->account->profile->name, task->id, tracker_trace(self, task->id));
 }
 
 void submit_unsure(struct tracker *self, struct pending_task *task)

@@ -31,8 +31,12 @@ static void command_view(struct tracker *self, uint64_t id, struct msg_task_view
     const struct pending_task *task = pending_find(self->pending, id);
     struct vault_end end;
     enum ald_state state = ALD_STATE_ACCEPTED;
+    struct vault_words words;
     view->task = id;
-    vault_task_words(&self->vault, id, view->key, view->meta);
+    vault_task_words(&self->vault, id, &words);
+    memcpy(view->key, words.key, sizeof view->key);
+    memcpy(view->meta, words.meta, sizeof view->meta);
+    memcpy(view->trace, words.trace, sizeof view->trace);
     view->created_at_ms = ald_task_id_wall_ms(id);
     if (task) {
         const struct ald_profile *profile = task->account->profile;
@@ -88,7 +92,7 @@ static enum ald_rc command_rehearse(const struct tracker *self, const struct msg
     char token[ALD_TOKEN_MAX];
     char url[ALD_CALLBACK_URL_MAX];
     ald_token_make(&self->keys, profile->name, 0, 0, token);
-    (void)snprintf(url, sizeof url, "%s/cb/%s/%s", ask->base, profile->name, token);
+    ald_callback_url(url, ask->base, profile->name, token, ask->trace);
     return ald_profile_rehearse(profile, ask->submission, url, err);
 }
 
@@ -157,6 +161,7 @@ static void command_make(struct tracker *self, const struct msg_register *ask,
         .provider_id = ald_span_str(ask->provider_id),
         .key = ald_span_str(ask->key),
         .meta = ald_span_str(ask->meta),
+        .trace = ald_span_str(ask->trace),
         .made_ms = now.run_ms,
         .created_ms = now.wall_ms,
         .stale_after_ms =

@@ -37,9 +37,11 @@ void ending_apply(struct tracker *self, struct pending_task **task_p, const stru
     vault_result_add(&self->vault, &result);
     tracker_tail_add(self, task->id, result.seq);
     feed_add(self->feed, task->provider_id, &result);
-    ald_log(ALD_DEBUG, "task.ended", "provider=%s task=%" PRIu64 " state=%s source=%s seq=%" PRIu64,
-            profile->name, task->id, ald_state_name(ending->state), ald_source_name(ending->source),
-            result.seq);
+    if (ald_log_on(ALD_DEBUG))
+        ald_log(ALD_DEBUG, "task.ended",
+                "provider=%s task=%" PRIu64 "%s state=%s source=%s seq=%" PRIu64, profile->name,
+                task->id, tracker_trace(self, task->id), ald_state_name(ending->state),
+                ald_source_name(ending->source), result.seq);
     if (task->pushes)
         pushes_ended(self->pushes, task->id, profile, ending);
     if (task->submit || task->kept || task->spare)
@@ -67,8 +69,8 @@ void ending_letter(struct tracker *self, const struct ending_letter *letter, cha
     if (letter->task != 0)
         vault_note(&self->vault, letter->task, msg.made_at_ms, "letter", msg.reason);
     memcpy(out, msg.letter, ALD_ULID_MAX);
-    ald_log(ALD_INFO, "letter.made", "provider=%s task=%" PRIu64 " letter=%s reason=%s",
-            msg.provider, msg.task, msg.letter, msg.reason);
+    ald_log(ALD_INFO, "letter.made", "provider=%s task=%" PRIu64 "%s letter=%s reason=%s",
+            msg.provider, msg.task, tracker_trace(self, msg.task), msg.letter, msg.reason);
 }
 
 void ending_close(struct tracker *self, const char *letter, bool dropped,

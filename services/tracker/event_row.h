@@ -6,10 +6,11 @@
 #include "common/store/store.h"
 #include "proto/messages.h"
 
-/* After SELECT; a condition on r follows. */
+/* After SELECT; a condition on r follows. Its trace is its caller's, else that of the callback. */
 #define EVENT_ROW                                                                                  \
     " r.seq, r.task, r.provider, r.state, r.source, r.code, r.result_json, r.received_ms,"         \
-    " r.published_ms, r.trace, r.result, t.provider_id, t.task_key, t.meta, r.corrects"            \
+    " r.published_ms, CASE WHEN t.trace <> '' THEN t.trace ELSE r.trace END, r.result,"            \
+    " t.provider_id, t.task_key, t.meta, r.corrects"                                               \
     " FROM results r LEFT JOIN tasks t ON t.id = r.task"
 
 uint64_t event_row_seq(ald_stmt_t *stmt);

@@ -90,13 +90,17 @@ static zmsg_t *feed_encode(feed_t *self, const char *topic, const struct feed_pr
                               .result = result->result,
                               .received_ms = result->received_ms,
                               .published_ms = result->published_ms};
-    vault_task_words(&self->tracker->vault, result->task, event.key, event.meta);
+    struct vault_words words;
+    vault_task_words(&self->tracker->vault, result->task, &words);
+    memcpy(event.key, words.key, sizeof event.key);
+    memcpy(event.meta, words.meta, sizeof event.meta);
     ald_text_cut(event.provider, sizeof event.provider, result->provider);
     ald_text_cut(event.provider_id, sizeof event.provider_id, ald_span_str(provider_id));
     ald_text_cut(event.state, sizeof event.state, ald_span_str(ald_state_name(result->state)));
     ald_text_cut(event.source, sizeof event.source, ald_span_str(ald_source_name(result->source)));
     ald_text_cut(event.code, sizeof event.code, result->code);
-    ald_text_cut(event.trace, sizeof event.trace, result->trace);
+    ald_text_cut(event.trace, sizeof event.trace,
+                 words.trace[0] != '\0' ? ald_span_str(words.trace) : result->trace);
     if (result->corrects != 0)
         position_write(event.lane, result->corrects, event.corrects);
     ald_text_cut(event.result_type, sizeof event.result_type,

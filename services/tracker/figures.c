@@ -12,6 +12,7 @@
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_submit.h"
 #include "services/tracker/providers.h"
+#include "services/tracker/vault_index.h"
 #include "services/tracker/vault_letters.h"
 
 static struct ald_metric figures_open = {.kind = ALD_GAUGE,

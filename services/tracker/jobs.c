@@ -142,6 +142,7 @@ static size_t jobs_submit(jobs_t *self, const struct pending_task *task, zmsg_t 
     const char *provider = task->account->profile->name;
     char base[ALD_BASE_MAX] = "";
     char token[ALD_TOKEN_MAX];
+    struct vault_words words;
     struct msg_submit submit = {.lease = task->lease,
                                 .task = task->id,
                                 .attempt = task->submit->attempt + 1,
@@ -151,8 +152,8 @@ static size_t jobs_submit(jobs_t *self, const struct pending_task *task, zmsg_t 
         return 0;
     ald_text_cut(submit.provider, sizeof submit.provider, ald_span_str(provider));
     ald_token_make(&tracker->keys, provider, task->id, (unsigned)(submit.attempt & 0xff), token);
-    (void)snprintf(submit.callback_url, sizeof submit.callback_url, "%s/cb/%s/%s", base, provider,
-                   token);
+    vault_task_words(&tracker->vault, task->id, &words);
+    ald_callback_url(submit.callback_url, base, provider, token, words.trace);
     submit.submission = ald_buf_span(&self->submission);
     ald_frame_put(msg, &MSG_SUBMIT, &submit);
     return submit.submission.len;

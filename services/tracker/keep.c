@@ -16,6 +16,7 @@
 #include "services/tracker/pushes.h"
 #include "services/tracker/reader.h"
 #include "services/tracker/sinks.h"
+#include "services/tracker/vault_index.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_purge.h"
 

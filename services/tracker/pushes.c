@@ -166,12 +166,15 @@ static bool pushes_one(void *arg, const struct vault_push *row)
     *push = (struct push){.task = row->task,
                           .lease = ++*self->now.lease,
                           .until_ms = ald_clock_now().mono_ms + PUSHES_LEASE_MS};
-    const struct msg_lease lease = {.lease = push->lease,
-                                    .task = push->task,
-                                    .lease_ms = PUSHES_LEASE_MS,
-                                    .poll_url = row->url,
-                                    .push = true,
-                                    .body = row->body};
+    struct vault_words words;
+    struct msg_lease lease = {.lease = push->lease,
+                              .task = push->task,
+                              .lease_ms = PUSHES_LEASE_MS,
+                              .poll_url = row->url,
+                              .push = true,
+                              .body = row->body};
+    vault_task_words(&self->tracker->vault, row->task, &words);
+    memcpy(lease.trace, words.trace, sizeof lease.trace);
     self->now.begin(self->now.context, self->now.msg);
     ald_frame_put(*self->now.msg, &MSG_LEASE, &lease);
     self->now.bytes += row->body.len;
@@ -231,8 +234,9 @@ static void pushes_failed(pushes_t *self, const struct msg_outcome *outcome, uns
     vault_note(&tracker->vault, outcome->task, outcome->at_ms,
                over ? "pingback.given_up" : "pingback.failed", said);
     if (over) {
-        ald_log(ALD_WARN, "pingback.given_up", "task=%llu tries=%u text=%s",
-                (unsigned long long)outcome->task, tries + 1, ALD_Q(said));
+        ald_log(ALD_WARN, "pingback.given_up", "task=%llu%s tries=%u text=%s",
+                (unsigned long long)outcome->task, tracker_trace(tracker, outcome->task), tries + 1,
+                ALD_Q(said));
         pushes_give_up(self, outcome->task, tries + 1, said);
         return;
     }

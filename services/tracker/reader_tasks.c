@@ -73,7 +73,7 @@ void reading_result(struct reading *self, uint64_t seq, uint64_t lane, struct ms
     " t.give_up_after_ms, s.stage, s.asked_ms, s.within_ms, s.attempt, r.no, r.asked_ms,"          \
     " (SELECT f.asked_ms FROM resubmits f WHERE f.task = t.id AND f.no = 1),"                      \
     " (SELECT a.replaces FROM again a WHERE a.task = t.id),"                                       \
-    " (SELECT MAX(a.task) FROM again a WHERE a.replaces = t.id) FROM tasks t"                      \
+    " (SELECT MAX(a.task) FROM again a WHERE a.replaces = t.id), t.trace FROM tasks t"             \
     " LEFT JOIN submits s ON s.task = t.id LEFT JOIN resubmits r ON r.task = t.id AND r.no ="      \
     " (SELECT MAX(m.no) FROM resubmits m WHERE m.task = t.id)"
 
@@ -108,6 +108,7 @@ static void reading_view(ald_stmt_t *stmt, struct msg_task_view *view)
     reading_times(stmt, view);
     view->replaces = (uint64_t)ald_stmt_i64(stmt, 15);
     view->replaced_by = (uint64_t)ald_stmt_i64(stmt, 16);
+    ald_text_cut(view->trace, sizeof view->trace, ald_stmt_text(stmt, 17));
     bool submits = ald_stmt_i64(stmt, 10) > 0;
     int64_t stage = ald_stmt_i64(stmt, 8);
     bool started = submits && (stage == SUBMISSION_STARTED || stage == SUBMISSION_UNCERTAIN);

@@ -49,6 +49,15 @@ struct tracker_now tracker_now(const struct tracker *self)
                                 .run_ms = self->run_base_ms + mono_ms - self->run_since_ms};
 }
 
+const char *tracker_trace(struct tracker *self, uint64_t task)
+{
+    struct vault_words words;
+    vault_task_words(&self->vault, task, &words);
+    (void)snprintf(self->trace, sizeof self->trace, "%s%s", words.trace[0] ? " trace=" : "",
+                   words.trace);
+    return self->trace;
+}
+
 bool tracker_hold(const struct tracker *self)
 {
     return senders_hold(self->senders, tracker_now(self).run_ms);

@@ -56,6 +56,7 @@ struct tracker {
     quota_t *quota;
     tail_t *tail; /* results not indexed yet */
     struct ald_idgen ids;
+    char trace[ALD_TRACE_MAX + 8]; /* tracker_trace's */
     struct ald_keys keys;
 
     /* Service time: base + (monotonic now - since), without the gaps. It never runs on for more
@@ -117,6 +118,10 @@ bool tracker_awake(struct tracker *self);
 bool tracker_commit(struct tracker *self);
 
 /* May callbacks still lie in spools? Then no task ends by our own verdict. */
+/* For a line of the log about a task: " trace=..." when its caller gave one, else "". Borrowed
+ * until the next call. */
+const char *tracker_trace(struct tracker *self, uint64_t task);
+
 bool tracker_hold(const struct tracker *self);
 
 /* The result of an ended task: its sequence number if it is not indexed yet, else 0. */

@@ -94,6 +94,7 @@ static const struct ald_store_step VAULT_STEPS[] = {
      "CREATE INDEX again_replaces ON again (replaces);"
      "ALTER TABLE results ADD COLUMN corrects BIGINT NOT NULL DEFAULT 0;"
      "CREATE INDEX results_corrects ON results (corrects) WHERE corrects > 0;"},
+    {10, 1, "ALTER TABLE tasks ADD COLUMN trace TEXT NOT NULL DEFAULT '';"},
 };
 
 /* 4 MiB: little to copy at once, and a log that begins anew often is written over, which a disk

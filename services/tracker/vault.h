@@ -55,8 +55,9 @@ struct vault_task {
     struct ald_span provider_id;
     struct ald_span key;
     struct ald_span meta;
-    int64_t made_ms;    /* service time */
-    int64_t created_ms; /* wall */
+    struct ald_span trace; /* the caller's traceparent */
+    int64_t made_ms;       /* service time */
+    int64_t created_ms;    /* wall */
     int64_t stale_after_ms;
     int64_t give_up_after_ms;
     bool placed; /* it has a poll_url of its own; read alone, see vault_ways.h */
@@ -133,8 +134,13 @@ void vault_block_set(struct vault *self, const char *provider, int64_t until_ms)
 void vault_task_add(struct vault *self, const struct vault_task *task);
 void vault_task_attach(struct vault *self, uint64_t id, const char *provider,
                        const char *provider_id);
-/* A task's key and note (ALD_KEY_MAX, ALD_META_MAX); "" without a row. */
-void vault_task_words(struct vault *self, uint64_t id, char *key, char *meta);
+/* What its caller gave with a task; "" without a row. */
+struct vault_words {
+    char key[ALD_KEY_MAX];
+    char meta[ALD_META_MAX];
+    char trace[ALD_TRACE_MAX];
+};
+void vault_task_words(struct vault *self, uint64_t id, struct vault_words *out);
 /* The task that a provider's id names, 0 = none. Also of tasks that have ended or are purged. */
 uint64_t vault_ref_find(struct vault *self, const char *provider, const char *provider_id);
 /* Idempotency keys: true if there is one; task and digest (65 bytes) are filled. */
@@ -168,9 +174,6 @@ void vault_result_add(struct vault *self, struct vault_result *result);
 /* How an ended task ended. seq: where its result is if the caller knows, else 0. False: it has no
  * result here. */
 bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vault_end *out);
-/* Call fn with (task, seq) of every result that is not indexed yet. */
-typedef void vault_seq_fn(void *context, uint64_t task, uint64_t seq);
-void vault_each_unindexed(struct vault *self, vault_seq_fn *fn, void *context);
 
 /* A line for a task's timeline. */
 void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *what,
@@ -185,15 +188,5 @@ struct vault_polls {
 };
 typedef void vault_polls_fn(void *context, const struct vault_polls *polls);
 void vault_each_polled(struct vault *self, vault_polls_fn *fn, void *context);
-
-/* Begin a run of the index: it takes the rows that there are now. Between transactions. */
-void vault_index_begin(struct vault *self);
-/* Index so many more of them, in the order of tasks, in a transaction of its own. The last step
- * tells that the run is through; after a kill before it, a new run begins with the same rows.
- * lowest_open: no task below it is open. True: the run is through. */
-bool vault_index_step(struct vault *self, size_t rows, uint64_t lowest_open);
-bool vault_index_running(const struct vault *self);
-/* Rows that no finished run has indexed. */
-int64_t vault_unindexed(const struct vault *self);
 
 #endif

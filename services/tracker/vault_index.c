@@ -1,3 +1,5 @@
+#include "services/tracker/vault_index.h"
+
 #include "services/tracker/vault_sql.h"
 
 void vault_gather_add(struct vault *self, uint64_t task, enum gather_kind kind, int64_t no)

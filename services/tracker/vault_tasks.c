@@ -7,7 +7,8 @@ void vault_task_add(struct vault *self, const struct vault_task *task)
 {
     ald_stmt_t *stmt = vault_prepare(
         self, "INSERT INTO tasks (id, provider, provider_id, task_key, meta, made_ms, created_ms,"
-              " stale_after_ms, give_up_after_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+              " stale_after_ms, give_up_after_ms, trace)"
+              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
     if (!stmt)
         return;
     ald_stmt_bind_i64(stmt, 1, (int64_t)task->id);
@@ -19,6 +20,7 @@ void vault_task_add(struct vault *self, const struct vault_task *task)
     ald_stmt_bind_i64(stmt, 7, task->created_ms);
     ald_stmt_bind_i64(stmt, 8, task->stale_after_ms);
     ald_stmt_bind_i64(stmt, 9, task->give_up_after_ms);
+    ald_stmt_bind_text(stmt, 10, task->trace);
     vault_run(self, stmt);
     books_add(&self->books, BOOK_CREATED, 1);
 }
@@ -50,16 +52,17 @@ void vault_task_attach(struct vault *self, uint64_t id, const char *provider,
     vault_ref_set(self, provider, provider_id, id);
 }
 
-void vault_task_words(struct vault *self, uint64_t id, char *key, char *meta)
+void vault_task_words(struct vault *self, uint64_t id, struct vault_words *out)
 {
-    key[0] = meta[0] = '\0';
-    ald_stmt_t *stmt = vault_prepare(self, "SELECT task_key, meta FROM tasks WHERE id = ?1");
+    out->key[0] = out->meta[0] = out->trace[0] = '\0';
+    ald_stmt_t *stmt = vault_prepare(self, "SELECT task_key, meta, trace FROM tasks WHERE id = ?1");
     if (!stmt)
         return;
     ald_stmt_bind_i64(stmt, 1, (int64_t)id);
     if (vault_step(self, stmt)) {
-        ald_text_cut(key, ALD_KEY_MAX, ald_stmt_text(stmt, 0));
-        ald_text_cut(meta, ALD_META_MAX, ald_stmt_text(stmt, 1));
+        ald_text_cut(out->key, sizeof out->key, ald_stmt_text(stmt, 0));
+        ald_text_cut(out->meta, sizeof out->meta, ald_stmt_text(stmt, 1));
+        ald_text_cut(out->trace, sizeof out->trace, ald_stmt_text(stmt, 2));
     }
     ald_stmt_reset(stmt);
 }

@@ -23,6 +23,7 @@ OUT = HERE.parent.parent / "proto" / "vectors"
 ULID_A = "01JD0000000000000000000001"
 ULID_B = "01JD7Z5V9QK3M8R2T6W4XYZABC"
 TASK = "1234567890123456"
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 WHEN = 1795953600123
 EXACT = 2**53 - 1
 
@@ -56,7 +57,7 @@ MESSAGES = [
             ("content_type", "application/json"), ("headers", b"X-Id: 7\nX-Note: caf\xe9\n"),
             ("body", bytes(i * 7 % 256 for i in range(300))), ("peer", "2001:db8::1"),
             ("received_at_ms", WHEN, REQUIRED), ("spooled", True),
-            ("trace", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")),
+            ("trace", TRACE)),
     message("reinject", ("num", 9, REQUIRED), ("letter", ULID_B, REQUIRED), ("attempt", 2, REQUIRED),
             ("revision", 1), ("reason", "unmapped_status", REQUIRED), ("by_person", True),
             ("believe", True), ("original", b"\x82\xa1k\xa8callback\xa1v\x01", REQUIRED),
@@ -77,7 +78,7 @@ MESSAGES = [
             ("result_url", b"https://h.example/result/77"), ("params", b'{"model":"m/1"}'),
             ("batch", 4095), ("call", True), ("path", "getBalance"), ("push", True),
             ("body", b"id=77&code=OK"), ("jwks", True), ("sink", "orders"), ("lane", 1),
-            ("seq", 4096)),
+            ("seq", 4096), ("trace", TRACE)),
     message("outcome", ("num", 12, REQUIRED), ("lease", 4096, REQUIRED), ("task", TASK, REQUIRED),
             ("provider", "sandbox", REQUIRED), ("left", True), ("answered", True),
             ("then", "code", REQUIRED), ("class", "transient"), ("scope", "account"), ("block", True),
@@ -104,7 +105,8 @@ MESSAGES = [
             ("submission", b'{"params":{"price":0.00085,"note":"na\xc3\xafve"}}'),
             ("base", "https://cb.example"), ("ticket", ULID_A), ("submit_within_ms", 86400000),
             ("valid_until_ms", WHEN + 10000),
-            ("pingback", "https://client.example/done?a=1"), ("pingback_json", True)),
+            ("pingback", "https://client.example/done?a=1"), ("pingback_json", True),
+            ("trace", TRACE)),
     message("attach", ("req", 2, REQUIRED), ("task", TASK, REQUIRED), ("provider_id", "78", REQUIRED),
             ("poll_url", "https://h.example/op/78"), ("result_url", "https://h.example/result/78"),
             ("params", b'{"model":"m/1"}')),
@@ -128,7 +130,7 @@ MESSAGES = [
             ("give_up_at_ms", WHEN + 900000), ("polls", 2),
             ("token", "AQAEYxF3-OugAf__________________AA"), ("position", "0:101"),
             ("attempts", 3), ("resubmits", 2), ("replaces", TASK),
-            ("replaced_by", str(2**53 - 2)), ("corrects", "0:100")),
+            ("replaced_by", str(2**53 - 2)), ("corrects", "0:100"), ("trace", TRACE)),
     message("note", ("at_ms", WHEN, REQUIRED), ("what", "callback", REQUIRED),
             ("text", "A callback came: applied.")),
     message("figure", ("group", "tasks", REQUIRED), ("name", "sandbox.pending", REQUIRED),

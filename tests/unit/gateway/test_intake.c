@@ -126,6 +126,8 @@ static void test_example(void **state)
                                 "user-agent: two\n"));
 }
 
+#define TRACE_ID "4bf92f3577b34da6a3ce929d0e0e4736"
+
 struct route_case {
     const char *method;
     const char *path;
@@ -143,6 +145,8 @@ static const struct route_case route_cases[] = {
     {"OPTIONS", "/cb/open/TOKEN", "open", INTAKE_METHOD},
     {"GET", "/cb/open/TOKEN//", "open", INTAKE_NOT_FOUND},
     {"GET", "/cb/open/TOKEN/extra", "open", INTAKE_NOT_FOUND},
+    {"GET", "/cb/open/TOKEN/00-" TRACE_ID "-00f067aa0ba902b7-01", "open", INTAKE_CALLBACK},
+    {"GET", "/cb/open/TOKEN/00-" TRACE_ID "-00f067aa0ba902b7-0x", "open", INTAKE_NOT_FOUND},
     {"GET", "/cb/open/TOKENx", "open", INTAKE_NOT_FOUND},
     {"GET", "/cb/open/xTOKEN", "open", INTAKE_NOT_FOUND},
     {"GET", "/cb/open/TOKEN%00", "open", INTAKE_NOT_FOUND},
@@ -188,6 +192,21 @@ static void test_routes(void **state)
         if (route.next != c->want)
             fail_msg("%s %s: %d, not %d", c->method, c->path, (int)route.next, (int)c->want);
     }
+}
+
+/* Behind the token, as it was given to the provider. */
+static void test_the_callers_trace(void **state)
+{
+    (void)state;
+    const char *path = path_of("/cb/open/TOKEN/00-" TRACE_ID "-00f067aa0ba902b7-01", "open");
+    const struct http_request request = {.method = "GET", .path = path, .peer = ""};
+    const struct ald_span none = ald_span_str("");
+    struct intake_route route;
+    struct msg_callback callback;
+    intake_route(&w.rules, &w.keys, &request, &route);
+    (void)!intake_message(&w.rules, &route, &request, &none, NOW_MS, &w.work, &callback);
+    assert_int_equal(callback.task, TASK);
+    assert_string_equal(callback.trace, "00-" TRACE_ID "-00f067aa0ba902b7-01");
 }
 
 static void test_without_keys_nothing_is_verified(void **state)
@@ -467,6 +486,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_routes),
+        cmocka_unit_test(test_the_callers_trace),
         cmocka_unit_test(test_without_keys_nothing_is_verified),
         cmocka_unit_test(test_a_key_that_is_gone),
         cmocka_unit_test(test_no_default_provider),

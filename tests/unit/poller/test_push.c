@@ -52,13 +52,20 @@ static void test_request(void **state)
     struct fetch_request request;
     uint8_t json[] = "{}";
     char url[] = "http://h/x";
+    char header[PUSH_HEADER_MAX];
     struct work_item item = {.poll_url = url, .body = json, .body_len = 2};
-    push_request(&item, &blocks, &request);
+    push_request(&item, &blocks, header, &request);
     assert_string_equal(request.type, "application/json");
+    assert_null(request.headers);
     assert_true(request.once); /* a connection that is there already was not asked about */
     json[0] = 'i';
-    push_request(&item, &blocks, &request);
+    push_request(&item, &blocks, header, &request);
     assert_string_equal(request.type, "application/x-www-form-urlencoded");
+    (void)snprintf(item.lease.trace, sizeof item.lease.trace, "%s",
+                   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+    push_request(&item, &blocks, header, &request);
+    assert_string_equal(request.headers,
+                        "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n");
 }
 
 int main(void)

@@ -75,6 +75,7 @@ static void test_example(void **state)
     assert_string_equal(request.type, "application/json");
     assert_non_null(
         strstr(request.headers, "webhook-id: 2:9\nwebhook-timestamp: 1700000005\nwebhook-sig"));
+    assert_null(strstr(request.headers, "traceparent"));
     assert_int_equal(request.timeout_ms, 10000); /* the lease ends before the sink's own time */
     json_t *root = json_loadb((const char *)request.post.data, request.post.len, 0, NULL);
     const json_t *data = json_object_get(root, "data");
@@ -85,6 +86,33 @@ static void test_example(void **state)
     assert_string_equal(member(data, "result"), "caf\xc3\xa9");
     assert_int_equal(json_integer_value(json_object_get(data, "deliveries")), 2);
     json_decref(root);
+}
+
+/* Of the caller, or of a callback, which may hold anything. */
+static void test_trace(void **state)
+{
+    (void)state;
+    static const char trace[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const struct ald_sink sink = sink_of("https://h/x");
+    const char *const given[] = {trace, "two\nwords: x"};
+    for (size_t i = 0; i < ALD_COUNT(given); i++) {
+        struct msg_event event = {.lane = 1,
+                                  .seq = 1,
+                                  .task = 1,
+                                  .provider = "p",
+                                  .state = "done",
+                                  .result_type = "text"};
+        (void)snprintf(event.trace, sizeof event.trace, "%s", given[i]);
+        struct work_item item = item_of(&event);
+        struct fetch_request request;
+        enum ald_class cls;
+        assert_null(sink_request(&sink, &item, 5, 10000, &room, &request, &cls));
+        const char *header = strstr(request.headers, "\ntraceparent: ");
+        assert_int_equal(header != NULL, i == 0);
+        if (header)
+            assert_memory_equal(header + 14, trace, sizeof trace - 1);
+        assert_null(strstr(request.headers, "words"));
+    }
 }
 
 static void test_cannot(void **state)
@@ -165,7 +193,7 @@ static void test_answers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example), cmocka_unit_test(test_cannot),
+        cmocka_unit_test(test_example), cmocka_unit_test(test_trace), cmocka_unit_test(test_cannot),
         cmocka_unit_test(test_too_large), cmocka_unit_test(test_answers)};
     return cmocka_run_group_tests(tests, begin, end);
 }

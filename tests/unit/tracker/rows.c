@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/base/text.h"
+#include "services/tracker/vault_index.h"
 
 static void rows_start(struct rows *self)
 {

@@ -20,6 +20,7 @@
 #include "services/tracker/outbox.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/renew.h"
+#include "services/tracker/vault_index.h"
 #include "services/tracker/vault_letters.h"
 #include "tests/unit/config/profile_of.h"
 

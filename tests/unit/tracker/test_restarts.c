@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "services/tracker/vault_index.h"
 #include "services/tracker/vault_letters.h"
 #include "tests/unit/tracker/stage.h"
 

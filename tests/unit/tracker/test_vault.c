@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "services/tracker/vault_index.h"
 #include "tests/unit/tracker/rows.h"
 
 static void test_example(void **state)

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "services/tracker/vault_index.h"
 #include "services/tracker/vault_purge.h"
 #include "tests/unit/tracker/rows.h"
 
