@@ -96,7 +96,8 @@ static bool api_headers(const api_t *self, const struct api_request *request,
     char bearer[API_TEXT_MAX + 8] = "Bearer ";
     bool ok = api_header(list, "Expect", "") && api_header(list, "User-Agent", "aldaba");
     if (request->body != NULL)
-        ok = ok && api_header(list, "Content-Type", "application/json");
+        ok = ok &&
+             api_header(list, "Content-Type", request->type ? request->type : "application/json");
     if (request->key != NULL)
         ok = ok && api_header(list, "Idempotency-Key", request->key);
     if (request->after != NULL && request->after[0] != '\0')

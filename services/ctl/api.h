@@ -19,7 +19,8 @@ typedef struct api api_t;
 struct api_request {
     const char *method; /* NULL: GET */
     const char *path;   /* with the query, encoded */
-    const char *body;   /* JSON, or NULL */
+    const char *body;   /* or NULL */
+    const char *type;   /* of the body; NULL: JSON */
     const char *key;    /* Idempotency-Key, or NULL */
     const char *after;  /* Last-Event-ID, or NULL */
     int64_t timeout_ms; /* 0: no end, for streams; then silence_ms bounds */

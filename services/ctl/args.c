@@ -61,6 +61,9 @@ static const struct args_option ARGS_OPTIONS[ARGS_COUNT] = {
     [ARG_TYPE] = {"type", 0, "TEXT", false, "The content type"},
     [ARG_HEADERS] = {"headers", 0, "TEXT", false,
                      "All headers, `name: value` lines; @FILE reads them from there"},
+    [ARG_WITHIN] = {"within", 0, "TIME", false, "How long it may take (30s)"},
+    [ARG_TEXTFILE] = {"textfile", 0, "FILE", false,
+                      "Write metrics there, for a collector of Prometheus"},
 };
 
 const struct args_option *args_option_of(enum arg arg)

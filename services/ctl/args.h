@@ -57,6 +57,8 @@ enum arg {
     ARG_BODY,
     ARG_TYPE,
     ARG_HEADERS,
+    ARG_WITHIN,
+    ARG_TEXTFILE,
     ARGS_COUNT
 };
 

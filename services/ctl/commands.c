@@ -68,6 +68,11 @@ const struct command COMMANDS[] = {
      top_show},
     {"status", "", "the state of everything on one page", 0, 0, 0, status_show},
     {"audit", "", "do the books balance? exit code 1 if not", ARG_BIT(ARG_DEEP), 0, 0, state_audit},
+    {"canary", "PROVIDER k=text...",
+     "send a task of our own the whole way; exit code 1 if it is lost",
+     ARG_BIT(ARG_BODY) | ARG_BIT(ARG_TYPE) | ARG_BIT(ARG_EVERY) | ARG_BIT(ARG_WITHIN) |
+         ARG_BIT(ARG_TEXTFILE),
+     1, ARGS_WORDS_MAX, canary_show},
     {"health", "gateway|tracker|poller|dlq",
      "is a service ready? exit code 0 yes, 1 no, 69 not running, 75 silent for 2 s", 0, 1, 1,
      health_show},

@@ -27,6 +27,8 @@ command_fn provider_status, provider_pause, provider_resume;
 command_fn status_show;
 /* health.c */
 command_fn health_show;
+/* canary.c */
+command_fn canary_show;
 /* state.c */
 command_fn state_audit, state_backup;
 /* spool.c */

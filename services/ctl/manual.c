@@ -198,6 +198,20 @@ const struct manual MANUALS[] = {
      "aldaba audit\n"
      "aldaba audit --deep -q && echo good\n",
      "1 the books do not balance; problems are named\n"},
+    {"canary",
+     "Has a task made, calls its callback URL with what the provider would say,\n"
+     "and waits until the task has ended by that: a canary, which dies first. It\n"
+     "goes the way of every callback, through whatever stands before the gateway,\n"
+     "and asks no provider for anything. With --every it goes on until it is\n"
+     "stopped, and --textfile tells Prometheus each time.\n"
+     "\n"
+     "The message is a form of the words k=text, or --body with its --type. It\n"
+     "ends like any task, as an event with `canary` as its meta: best in a profile\n"
+     "of its own, which your consumers leave out.",
+     "aldaba canary canary code=alive\n"
+     "aldaba canary canary code=alive --every 1m --textfile canary.prom\n"
+     "aldaba canary jobs --body '{\"status\": \"done\"}' --within 5s\n",
+     "1 it did not come back\n"},
     {"health",
      "Asks one service whether it is ready to keep its promise: for containers and\n"
      "service managers. The gateway is asked over HTTP, the others at their\n"

@@ -75,6 +75,7 @@ def test_what_may_be_meant(words, says):
 
 WORDS = {  # what each needs to be asked at all
     "reserve": ("p",), "register": ("p", "1"), "attach": ("1", "2"), "submit": ("p", "a=b"),
+    "canary": ("p", "a=b"),
     "task": ("1",), "cancel": ("1", "--yes"), "dlq show": ("L",), "dlq replay": ("L", "--yes"),
     "dlq drop": ("L", "--yes"), "provider status": (), "provider pause": ("p",),
     "provider resume": ("p",), "provider check": ("no.yaml",), "provider try": ("no.yaml", "poll"),

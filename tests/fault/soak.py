@@ -34,6 +34,7 @@ from support import bus  # noqa: E402
 from support.load import Load  # noqa: E402
 from support.mixed import Facade, MixedHouse, Visitors  # noqa: E402
 from support.orders import Orders  # noqa: E402
+from support.settings import merge  # noqa: E402
 from support.until import passes, until  # noqa: E402
 
 ROOT = HERE.parents[1]
@@ -46,9 +47,9 @@ CHUNK = 500  # registrations in one go
 SANDBOX = ("--fates", "ok=50,drop=15,double=10,late=10,early=5,reorder=10", "--late", "3", "--solve",
            "0.4", "--pingback", "mixed", "--callback-retries", "2", "--callback-timeout", "4")
 # A task of the flood that is not called back in its window is polled, and its provider knows nothing.
-# Who was purged is remembered for as long as a callback may come again.
-PROFILE = {"callback": {"stale_after": "90s", "provider_retries": "60s"},
-           "poll": {"schedule": {"give_up_after": "180s"}}}
+PROFILE = {"callback": {"stale_after": "90s"}, "poll": {"schedule": {"give_up_after": "180s"}}}
+# Who was purged is remembered for as long as any provider may call again.
+FORGET = {"callback": {"provider_retries": "60s"}}
 END_S = 400
 # Of the last third to the first: a factor, and what is allowed beside it.
 LIMITS = {"rss_kib": (1.05, 4096), "fds": (1.0, 8), "threads": (1.0, 2), "bytes": (1.1, 8 << 20),
@@ -156,7 +157,8 @@ class Soak:
         self.data = os.path.join(self.folder, "data")
         os.mkdir(self.data, 0o700)
         keep = options.keep
-        self.house = MixedHouse(sandbox=SANDBOX, profile=PROFILE, settings={
+        self.house = MixedHouse(sandbox=SANDBOX, profile=merge(PROFILE, FORGET), settings={
+            "providers": {"shop": FORGET},
             "store": {"data": self.data, "keep_results": keep, "keep_evidence": keep,
                       "keep_letters": keep, "max_lag": keep},
             "gateway": {"threads": 128}, "sinks": None})

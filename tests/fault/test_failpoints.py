@@ -24,7 +24,7 @@ ERRORS = 12  # rules a process
 # Met by a start in an empty folder alone, or once in a life.
 FRESH = ("folder.make", "keyfile.", "keyring.", "mark.claim", "reserve.")
 # Not met by the scene: what it has no provider, caller or file for, or no time.
-UNMET = {"store.checkpoint_beside", "keychain.write", "keychain.sync", "keychain.rename", "judger.ask",
+UNMET = {"store.checkpoint_beside", "canary.rename", "keychain.write", "keychain.sync", "keychain.rename", "judger.ask",
          "poller.push", "poller.sink", "poller.keys", "gateway.stream", "gateway.event"}
 OF_THE_COMMAND = ("health.", "key.", "swap.")
 CALM = {"callback": {"stale_after": "300s"}, "poll": {"schedule": {"give_up_after": "600s"}}}
