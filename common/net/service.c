@@ -17,6 +17,7 @@
 #include "common/net/control.h"
 #include "common/net/reload.h"
 #include "common/net/service_args.h"
+#include "common/net/service_meters.h"
 
 enum {
     SERVICE_DRAIN_MS = 8000, /* then we stop with work left */
@@ -210,9 +211,16 @@ static bool service_healthy(void *arg, char *out, size_t cap)
     return false;
 }
 
+void ald_service_measure(ald_service_t *self)
+{
+    char why[ALD_TEXT_MAX];
+    service_meters_ready(service_healthy(self, why, sizeof why));
+}
+
 static void service_metrics(void *arg, struct ald_buf *out)
 {
     ald_service_t *self = arg;
+    ald_service_measure(self);
     if (self->ops->measure)
         self->ops->measure(self->context);
     ald_metrics_write(out);
@@ -288,6 +296,7 @@ static int service_run(ald_service_t *self)
     zloop_set_nonstop(self->loop, true);
     zmq_pollitem_t item = {.fd = self->signals, .events = ZMQ_POLLIN};
     (void)zloop_poller(self->loop, &item, service_signal, self);
+    service_meters_open();
     struct ald_err err = {0};
     enum ald_rc rc = service_start(self, &err);
     if (rc == ALD_OK) {

@@ -89,6 +89,9 @@ void ald_service_note(const ald_service_t *self, char *out, size_t cap);
 const char *ald_service_instance(const ald_service_t *self); /* ULID of this run */
 bool ald_service_draining(const ald_service_t *self);
 
+/* Bring its metric aldaba_ready up to date, for a daemon that writes its metrics by itself. */
+void ald_service_measure(ald_service_t *self);
+
 /* How long a mode may wait for others without getting on. */
 int64_t ald_service_patience_ms(const ald_service_t *self);
 

@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/net/sock.h"
+#include "common/store/disk_meter.h"
 #include "proto/channels.h"
 #include "services/dlq/browse.h"
 #include "services/dlq/meters.h"
@@ -246,4 +247,5 @@ void dlq_measure(void *arg)
         made_at_ms = 0;
     int64_t age_ms = made_at_ms > 0 && now_ms > made_at_ms ? now_ms - made_at_ms : 0;
     meters_measure(shelf_tally(self->shelf), age_ms);
+    ald_disk_measure(ald_service_settings(self->service)->store.data);
 }

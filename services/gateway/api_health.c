@@ -6,6 +6,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "common/net/sock.h"
+#include "common/store/disk_meter.h"
 #include "services/gateway/api_call.h"
 #include "services/gateway/metrics_merge.h"
 
@@ -117,6 +118,7 @@ void api_metrics(struct api_call *call)
     struct ald_buf own;
     ald_buf_init(&own, HEALTH_PAGE_MAX);
     metrics_merge_t *pages = metrics_merge_new();
+    ald_disk_measure(call->api->settings->gateway.spool);
     ald_metrics_write(&own);
     metrics_merge_add(pages, "gateway", "gateway", ald_buf_span(&own));
     health_each(call, health_page, pages);

@@ -140,6 +140,8 @@ static void door_turned_away(const struct door *self, const struct intake_route 
 static void door_answer(const struct door *self, const struct intake_route *route,
                         http_exchange_t *exchange, enum item_end end)
 {
+    if (end == ITEM_ACKNOWLEDGED || end == ITEM_SPOOLED)
+        ledger_store(route->profile ? route->provider : NULL);
     switch (end) {
     case ITEM_ACKNOWLEDGED:
         door_stored(exchange, LEDGER_ACKNOWLEDGED);

@@ -103,6 +103,7 @@ static int gateway_tick(zloop_t *loop, int timer, void *arg)
     gateway_t *self = arg;
     http_tick(self->public);
     http_tick(self->private);
+    ald_service_measure(self->service);
     gateway_measure(&self);
     return 0;
 }

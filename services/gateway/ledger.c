@@ -38,12 +38,20 @@ static struct ald_metric ledger_proofs = {
     .label = {"provider", "result"},
 };
 
+static struct ald_metric ledger_stored = {
+    .kind = ALD_COUNTER,
+    .name = "aldaba_gateway_stored_total",
+    .help = "Callbacks that were put on a disk.",
+    .label = {"provider"},
+};
+
 void ledger_register(void)
 {
     for (unsigned i = 0; i < LEDGER_COUNT; i++)
         ald_metric_register(&ledger_metrics[i]);
     ald_metric_register(&ledger_commit);
     ald_metric_register(&ledger_proofs);
+    ald_metric_register(&ledger_stored);
 }
 
 void ledger_add(enum ledger_count count)
@@ -59,6 +67,11 @@ uint64_t ledger_read(enum ledger_count count)
 void ledger_proof(const char *provider, const char *result)
 {
     ald_metric_add(ald_metrics_get("aldaba_gateway_auth_total", provider, result), 1);
+}
+
+void ledger_store(const char *provider)
+{
+    ald_metric_add(ald_metrics_get("aldaba_gateway_stored_total", provider), 1);
 }
 
 void ledger_took(int64_t took_ms)

@@ -34,6 +34,9 @@ uint64_t ledger_read(enum ledger_count count);
 /* What was found of a callback's proof. */
 void ledger_proof(const char *provider, const char *result);
 
+/* One is on a disk. provider: a profile's name, NULL for a token of one that is gone. */
+void ledger_store(const char *provider);
+
 /* How long an arrival took from its whole body to its place on disk. */
 void ledger_took(int64_t took_ms);
 

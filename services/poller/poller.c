@@ -48,6 +48,13 @@ static struct ald_metric poll_seconds = {
     .bound = ald_metric_seconds,
     .bounds = ALD_METRIC_SECONDS,
 };
+static struct ald_metric submit_seconds = {
+    .kind = ALD_HISTOGRAM,
+    .name = "aldaba_submit_seconds",
+    .help = "Time from a submission's request to its answer or failure.",
+    .bound = ald_metric_seconds,
+    .bounds = ALD_METRIC_SECONDS,
+};
 static struct ald_metric in_flight = {
     .kind = ALD_GAUGE,
     .name = "aldaba_polls_in_flight",
@@ -190,7 +197,8 @@ void poller_on_answer(void *arg, const struct fetch_answer *answer)
                                         : ALD_STAGE_POLL;
     verdict_make(profile, answer, &self->room, &outcome);
     poller_alert(self, item, &outcome);
-    ald_metric_observe(&poll_seconds, (double)answer->took_ms / 1000);
+    ald_metric_observe(item->submit ? &submit_seconds : &poll_seconds,
+                       (double)answer->took_ms / 1000);
     outcome.fetched = item->fetching && answer->left;
     outcome.left = outcome.left || item->fetching; /* its poll was answered */
     if (item->submit)
@@ -318,8 +326,9 @@ static enum ald_rc poller_open(poller_t *self, const char *instance, struct ald_
 
 enum ald_rc poller_start(void *arg, ald_service_t *service, struct ald_err *err)
 {
-    struct ald_metric *const metrics[] = {&polls_total, &submits_total, &poll_seconds,
-                                          &in_flight,   &outcomes_owed, &alerts_total};
+    struct ald_metric *const metrics[] = {&polls_total,   &submits_total, &poll_seconds,
+                                          &in_flight,     &outcomes_owed, &alerts_total,
+                                          &submit_seconds};
     for (size_t i = 0; i < ALD_COUNT(metrics); i++)
         ald_metric_register(metrics[i]);
     poller_t *self = calloc(1, sizeof *self);

@@ -29,5 +29,7 @@ void act_parked_due(struct tracker *self, size_t limit);
 
 /* Tasks that are due: polls are queued, deadlines passed end them; at most limit. */
 void act_due(struct tracker *self, size_t limit);
+/* Show its metrics, from the start or the first use on. */
+void act_due_meters(void);
 
 #endif

@@ -24,6 +24,12 @@ static struct ald_metric again_forgotten_total = {
     .help = "Submissions that were not kept for a person, since store.keep_submitted is used up.",
     .label = {"provider"}};
 
+void again_meters(void)
+{
+    ald_metric_register(&again_bought_total);
+    ald_metric_register(&again_forgotten_total);
+}
+
 static const enum ald_reason AGAIN_REASONS[] = {ALD_REASON_SUBMIT_FAILED,
                                                 ALD_REASON_SUBMIT_UNCERTAIN, ALD_REASON_EXPIRED};
 
@@ -36,7 +42,7 @@ uint64_t again_share(const struct tracker *self, bool letters)
 static bool again_keep(struct tracker *self, uint64_t task, const char *provider, bool letter)
 {
     bool kept = vault_spare_keep(&self->vault, task, again_share(self, letter));
-    ald_metric_register(&again_forgotten_total);
+    again_meters();
     if (!kept)
         ald_metric_add(ald_metrics_get("aldaba_submissions_forgotten_total", provider), 1);
     return kept;
@@ -119,7 +125,7 @@ static void again_say(struct tracker *self, uint64_t task, const struct vault_le
     vault_note(&self->vault, letter->task, now_ms, "replaced", text);
     (void)snprintf(text, sizeof text, "task %" PRIu64 ", letter %s (%s)", letter->task, id, reason);
     vault_note(&self->vault, task, now_ms, "replaces", text);
-    ald_metric_register(&again_bought_total);
+    again_meters();
     ald_metric_add(ald_metrics_get("aldaba_tasks_replaced_total", letter->provider, reason), 1);
     ald_log(ALD_WARN, "task.replaced",
             "provider=%s task=%" PRIu64 " by=%" PRIu64 " letter=%s reason=%s", letter->provider,

@@ -18,6 +18,9 @@ void act_buy(struct tracker *self, const struct msg_reinject *reinject,
 const char *act_buy_unfit(struct tracker *self, const struct msg_reinject *reinject,
                           const struct vault_letter *letter);
 
+/* Show its metrics, from the start or the first use on. */
+void again_meters(void);
+
 /* How much of what was submitted may be kept: by tasks that are open, or with those of letters. */
 uint64_t again_share(const struct tracker *self, bool letters);
 

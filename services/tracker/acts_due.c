@@ -17,6 +17,11 @@ static struct ald_metric due_late_total = {
     .help = "Tasks whose callback is late and that can't be polled.",
     .label = {"provider"}};
 
+void act_due_meters(void)
+{
+    ald_metric_register(&due_late_total);
+}
+
 static void due_expire(struct tracker *self, struct pending_task *task)
 {
     char letter[ALD_ULID_MAX];
@@ -49,7 +54,7 @@ static void due_late(struct tracker *self, const struct pending_task *task)
         : resubmit
             ? "no callback has come; only what was submitted through aldaba is submitted again"
             : "no callback has come, and there is nothing to poll";
-    ald_metric_register(&due_late_total);
+    act_due_meters();
     ald_metric_add(ald_metrics_get("aldaba_tasks_late_total", profile->name), 1);
     vault_note(&self->vault, task->id, tracker_now(self).wall_ms, "late", text);
     ald_log(ALD_WARN, "task.late", "provider=%s task=%" PRIu64 "%s id=%s text=%s", profile->name,

@@ -21,6 +21,11 @@ static struct ald_metric resubmits_total = {
     .help = "Tasks that were taken and are submitted again, by why: late, or failed by a code.",
     .label = {"provider", "reason"}};
 
+void resubmit_meters(void)
+{
+    ald_metric_register(&resubmits_total);
+}
+
 static uint32_t resubmit_most(const struct ald_profile *profile)
 {
     return profile->ruled ? profile->ruled->max_resubmits : 0;
@@ -80,7 +85,7 @@ static void resubmit_say(struct tracker *self, const struct pending_task *task,
 {
     const struct ald_profile *profile = task->account->profile;
     char text[ALD_TEXT_MAX];
-    ald_metric_register(&resubmits_total);
+    resubmit_meters();
     ald_metric_add(ald_metrics_get("aldaba_resubmits_total", profile->name, late ? "late" : "code"),
                    1);
     (void)snprintf(text, sizeof text,

@@ -7,6 +7,9 @@
 #include "services/tracker/resubmission.h"
 #include "services/tracker/tracker.h"
 
+/* Show its metrics, from the start or the first use on. */
+void resubmit_meters(void);
+
 /* May this open task be submitted again? known: as if its submission were settled, by an id that a
  * message brings. */
 bool resubmit_may(struct tracker *self, const struct pending_task *task, enum resubmission_why why,

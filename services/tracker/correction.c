@@ -16,6 +16,11 @@ static struct ald_metric corrections_total = {
     .help = "Results that were published in the place of one that a task had.",
     .label = {"provider"}};
 
+void correction_meters(void)
+{
+    ald_metric_register(&corrections_total);
+}
+
 static void correction_say(struct tracker *self, const struct vault_result *result,
                            const char *provider, enum ald_state had)
 {
@@ -26,7 +31,7 @@ static void correction_say(struct tracker *self, const struct vault_result *resu
                    ald_state_name(result->state), ald_source_name(result->source),
                    ald_state_name(had), first);
     vault_note(&self->vault, result->task, result->published_ms, "corrected", text);
-    ald_metric_register(&corrections_total);
+    correction_meters();
     ald_metric_add(ald_metrics_get("aldaba_corrections_total", provider), 1);
     ald_log(ALD_INFO, "task.corrected",
             "provider=%s task=%" PRIu64 " state=%s source=%s seq=%" PRIu64 " corrects=%" PRIu64,

@@ -10,6 +10,9 @@
 
 #include "services/tracker/ending.h"
 
+/* Show its metrics, from the start or the first use on. */
+void correction_meters(void);
+
 /* Publish this of a task whose result is `end`. A letter that says that there is no answer is
  * closed. */
 void correction_publish(struct tracker *self, uint64_t task, const char *provider,

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "common/base/clock.h"
+#include "common/base/ident.h"
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
@@ -35,6 +36,8 @@ struct feed_hint {
     char topic[FEED_TOPIC_MAX];
     uint64_t task;
     zmsg_t *msg; /* NULL while nobody subscribes */
+    enum ald_source source;
+    int64_t took_ms; /* -1: of a correction, whose task had ended */
 };
 
 struct feed {
@@ -52,6 +55,24 @@ struct feed {
 static struct ald_metric feed_published = {.kind = ALD_COUNTER,
                                            .name = "aldaba_results_published_total",
                                            .help = "Results committed to the feed."};
+
+/* What ended it is part of how long it took: a callback late, or a poll instead of it. */
+static const double FEED_SECONDS[] = {0.1, 0.5, 1,   2.5, 5,    10,    30,
+                                      60,  120, 300, 900, 3600, 14400, 86400};
+static struct ald_metric feed_task_seconds = {.kind = ALD_HISTOGRAM,
+                                              .name = "aldaba_task_seconds",
+                                              .help = "From the making of a task to its result.",
+                                              .label = {"source"},
+                                              .bound = FEED_SECONDS,
+                                              .bounds = ALD_COUNT(FEED_SECONDS)};
+
+/* Once it is committed. */
+static void feed_took(const struct feed_hint *hint)
+{
+    if (hint->took_ms >= 0)
+        ald_metric_observe(ald_metrics_get("aldaba_task_seconds", ald_source_name(hint->source)),
+                           (double)hint->took_ms / 1000);
+}
 
 static void feed_seq_free(void **item_p)
 {
@@ -121,7 +142,14 @@ void feed_add(feed_t *self, const char *provider_id, const struct vault_result *
         ALD_ASSERT(self->hints);
     }
     struct feed_hint *hint = &self->hints[self->hint_count++];
-    *hint = (struct feed_hint){.task = result->task};
+    int64_t took_ms = result->published_ms - ald_task_id_wall_ms(result->task);
+    *hint = (struct feed_hint){
+        .task = result->task,
+        .source = result->source,
+        .took_ms = result->corrects != 0 ? -1
+                   : took_ms > 0         ? took_ms
+                                         : 0,
+    };
     char name[ALD_PROVIDER_MAX];
     ald_text_cut(name, sizeof name, result->provider);
     const char *const of_provider[] = {ALD_TOPIC_RESULT, name, "."};
@@ -177,10 +205,12 @@ void feed_tell(feed_t *self)
     if (self->hint_count == 0)
         return;
     ald_metric_add(&feed_published, (int64_t)self->hint_count);
-    for (size_t i = 0; i < self->hint_count; i++)
+    for (size_t i = 0; i < self->hint_count; i++) {
+        feed_took(&self->hints[i]);
         if (self->hints[i].msg &&
             ALD_SOCK_SEND("feed.publish", self->pub, &self->hints[i].msg) != ALD_OK)
             zmsg_destroy(&self->hints[i].msg);
+    }
     for (size_t i = self->waiter_count; i-- > 0;) {
         uint64_t task = self->waiters[i].task;
         if (task == 0 || feed_ended(self, task))
@@ -383,6 +413,7 @@ enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)
     self->waiters = calloc(FEED_WAITERS_MAX, sizeof *self->waiters);
     ALD_ASSERT(self->waiters);
     ald_metric_register(&feed_published);
+    ald_metric_register(&feed_task_seconds);
     zloop_t *loop = ald_service_loop(tracker->service);
     enum ald_rc rc =
         ald_sock_serve(tracker->settings, ALD_CHANNEL_FEED, ZMQ_XPUB, 0, &self->pub, err);

@@ -6,7 +6,12 @@
 #include "common/base/ident.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "common/store/disk_meter.h"
+#include "services/tracker/acts.h"
+#include "services/tracker/acts_again.h"
+#include "services/tracker/acts_resubmit.h"
 #include "services/tracker/consumers.h"
+#include "services/tracker/correction.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/jobs.h"
 #include "services/tracker/pending_figures.h"
@@ -23,6 +28,14 @@ static struct ald_metric figures_books = {.kind = ALD_GAUGE,
                                           .name = "aldaba_books",
                                           .help = "Counters of the four ledgers.",
                                           .label = {"ledger"}};
+static struct ald_metric figures_oldest_age = {
+    .kind = ALD_GAUGE_MS,
+    .name = "aldaba_tasks_oldest_age_seconds",
+    .help = "Since when the task is there whose result is owed for longest, 0 when none is."};
+static struct ald_metric figures_balanced = {
+    .kind = ALD_GAUGE,
+    .name = "aldaba_books_balanced",
+    .help = "1 while the tracker's own books balance; aldaba audit compares all of them."};
 static struct ald_metric figures_parked = {
     .kind = ALD_GAUGE, .name = "aldaba_parked", .help = "Callbacks of tasks not known yet."};
 static struct ald_metric figures_pollers = {
@@ -204,19 +217,58 @@ void figures_add(struct tracker *self, zmsg_t *to)
     figure_text(to, "status", "head", (int64_t)self->vault.last_seq, position);
 }
 
+static void figures_register(void)
+{
+    struct ald_metric *const all[] = {&figures_open,
+                                      &figures_oldest_age,
+                                      &figures_books,
+                                      &figures_balanced,
+                                      &figures_parked,
+                                      &figures_pollers,
+                                      &figures_consumers,
+                                      &figures_consumer_lag,
+                                      &figures_consumer_oldest,
+                                      &figures_consumer_pending};
+    for (size_t i = 0; i < ALD_COUNT(all); i++)
+        ald_metric_register(all[i]);
+    act_due_meters();
+    again_meters();
+    resubmit_meters();
+    correction_meters();
+}
+
+/* Open letters are taken from the books, not counted: there may be many, and the loop waits. */
+static void figures_measure_books(struct tracker *self)
+{
+    const int64_t *value = self->vault.books.value;
+    const char *which = "";
+    size_t tasks = pending_count(self->pending) + self->orphans;
+    int64_t letters =
+        value[BOOK_LETTERS_MADE] - value[BOOK_LETTERS_RESOLVED] - value[BOOK_LETTERS_DROPPED];
+    ald_metric_set(&figures_balanced,
+                   books_balance(&self->vault.books, (int64_t)tasks, letters, &which));
+    for (unsigned i = 0; i < BOOK_COUNT; i++)
+        if (strncmp(books_name(i), "unused", 6) != 0)
+            ald_metric_set(ald_metrics_get("aldaba_books", books_name(i)),
+                           self->vault.books.value[i]);
+}
+
+static void figures_measure_oldest(const struct tracker *self)
+{
+    uint64_t id = pending_lowest(self->pending);
+    int64_t age_ms = id != 0 ? tracker_now(self).wall_ms - ald_task_id_wall_ms(id) : 0;
+    ald_metric_set(&figures_oldest_age, age_ms > 0 ? age_ms : 0);
+}
+
 void figures_measure(struct tracker *self)
 {
-    ald_metric_register(&figures_open);
-    ald_metric_register(&figures_books);
-    ald_metric_register(&figures_parked);
-    ald_metric_register(&figures_pollers);
-    ald_metric_register(&figures_consumers);
-    ald_metric_register(&figures_consumer_lag);
-    ald_metric_register(&figures_consumer_oldest);
-    ald_metric_register(&figures_consumer_pending);
+    figures_register();
     providers_measure(self);
+    ald_disk_measure(self->settings->store.data);
     if (!self->open)
         return;
+    figures_measure_books(self);
+    figures_measure_oldest(self);
     struct consumers_sum consumers = consumers_each(self->consumers, NULL, NULL);
     ald_metric_set(&figures_consumers, consumers.count);
     ald_metric_set(&figures_consumer_lag, consumers.lag);
@@ -226,10 +278,6 @@ void figures_measure(struct tracker *self)
     for (size_t i = 0; (account = pending_account_at(self->pending, i)); i++)
         ald_metric_set(ald_metrics_get("aldaba_tasks_pending", account->profile->name),
                        (int64_t)account->open);
-    for (unsigned i = 0; i < BOOK_COUNT; i++)
-        if (strncmp(books_name(i), "unused", 6) != 0)
-            ald_metric_set(ald_metrics_get("aldaba_books", books_name(i)),
-                           self->vault.books.value[i]);
     ald_metric_set(&figures_parked, (int64_t)park_count(self->park));
     ald_metric_set(&figures_pollers, (int64_t)jobs_pollers(self->jobs));
 }

@@ -46,6 +46,12 @@ static struct ald_metric providers_stale = {
     .help = "How late a callback is when its task is polled, of tasks made now.",
     .label = {"provider"}};
 
+static struct ald_metric providers_overdue = {
+    .kind = ALD_GAUGE_MS,
+    .name = "aldaba_provider_overdue_seconds",
+    .help = "Since when the poll or submission is due that waits for longest, 0 when none waits.",
+    .label = {"provider"}};
+
 static void providers_view(const struct tracker *self, const struct pending_account *account,
                            const struct tracker_now *now, zmsg_t *to)
 {
@@ -158,7 +164,7 @@ void providers_measure(struct tracker *self)
 {
     struct ald_metric *const all[] = {&providers_paused, &providers_breaker, &providers_blocked,
                                       &providers_queued, &providers_polling, &providers_used,
-                                      &providers_limit,  &providers_stale};
+                                      &providers_limit,  &providers_stale,   &providers_overdue};
     for (size_t i = 0; i < ALD_COUNT(all); i++)
         ald_metric_register(all[i]);
     jwks_measure(self->jwks);
@@ -170,6 +176,9 @@ void providers_measure(struct tracker *self)
         const struct budget *budget = &account->budget;
         const char *name = account->profile->name;
         int64_t blocked_ms = budget->blocked_until_ms - now_ms;
+        int64_t due_ms = pending_oldest_due(account);
+        ald_metric_set(ald_metrics_get("aldaba_provider_overdue_seconds", name),
+                       due_ms >= 0 && due_ms < now_ms ? now_ms - due_ms : 0);
         ald_metric_set(ald_metrics_get("aldaba_provider_paused", name), budget->paused);
         ald_metric_set(ald_metrics_get("aldaba_provider_breaker", name), (int64_t)budget->breaker);
         ald_metric_set(ald_metrics_get("aldaba_provider_blocked_seconds", name),
