@@ -121,3 +121,37 @@ def test_no_other_threshold_passes(tmp_path, alert):
     assert len(changed) >= 2 and same["alert"] not in failed, said
     passed = [rule for rule in changed if rule["alert"] not in failed]
     assert not passed, passed
+
+
+# ---- the dashboard ----
+
+BOARD = json.loads((FOLDER / "grafana.json").read_text(encoding="utf-8"))
+PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
+
+
+def test_panels_of_the_dashboard():
+    """Each says what it shows, asks the source that was chosen, and covers no other."""
+    assert len(PANELS) > 20 and len({panel["id"] for panel in BOARD["panels"]}) == len(BOARD["panels"])
+    covered = set()
+    for panel in PANELS:
+        assert panel["title"] and panel["description"].endswith(".") and panel["targets"]
+        sources = [one["datasource"]["uid"] for one in (panel, *panel["targets"])]
+        assert set(sources) == {"${datasource}"}
+        place = panel["gridPos"]
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
+                 for y in range(place["y"], place["y"] + place["h"])}
+        assert not cells & covered and place["x"] + place["w"] <= 24, panel["title"]
+        covered |= cells
+
+
+def test_expressions_of_the_dashboard(tmp_path):
+    """They are PromQL, over metrics that are documented."""
+    rules = []
+    for panel in PANELS:
+        for target in panel["targets"]:
+            expression = target["expr"].replace("$__rate_interval", "5m").replace("$provider", ".*")
+            assert "$" not in expression and metrics_of(expression) <= documented(), expression
+            rules.append({"record": f"panel:n{len(rules)}", "expr": expression})
+    (tmp_path / "panels.yaml").write_text(json.dumps({"groups": [{"name": "p", "rules": rules}]}))
+    done = promtool.run("check", "rules", tmp_path / "panels.yaml")
+    assert done.returncode == 0 and f"{len(rules)} rules found" in done.stdout, done
