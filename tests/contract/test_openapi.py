@@ -110,9 +110,9 @@ def test_routes_of_the_door():
     token, bare = (re.search(rf'{name}\[\] = "([^"]+)"', text)[1] for name in ("INTAKE_TOKEN", "INTAKE_BARE"))
     methods = set(re.findall(r'strcmp\(method, "([A-Z]+)"\)', text))
     assert methods == {"GET", "POST", "PUT"}
-    for path in (token + "{provider}/{token}", bare, bare + "/{provider}"):
+    for path in (token + "{provider}/{token}", token + "{provider}/{token}/{traceparent}", bare, bare + "/{provider}"):
         assert {method for method, where in routes("public") if where == path} == methods
-    assert len(routes("public")) == 3 * len(methods) + 1  # and the file of a profile
+    assert len(routes("public")) == 4 * len(methods) + 1  # and the file of a profile
 
 
 def test_queries():

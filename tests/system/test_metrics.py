@@ -4,10 +4,12 @@ import base64
 import json
 import pathlib
 import re
+import time
 
 import pytest
 import yaml
 from support import metrics, promtool
+from support.disk import SmallDisk, may_mount
 from support.house import House
 from support.settings import shop_profile
 from support.until import until
@@ -138,6 +140,8 @@ def test_gauges_of_alerts(house):
     assert value(house, "aldaba_books_balanced") == 1
     open_one = house.reserve()
     until(lambda: value(house, "aldaba_tasks_oldest_age_seconds") > 0.5, SOON_S, "nothing is owed")
+    age_s = time.time() - open_one["created_ms"] / 1000
+    assert abs(value(house, "aldaba_tasks_oldest_age_seconds") - age_s) < 2
     before = value(house, 'aldaba_task_seconds_count{source="callback"}')
     provider_id = house.submit(1)[0]
     house.ended(house.register(provider_id)["id"])
@@ -155,6 +159,23 @@ def test_gauges_of_alerts(house):
     until(lambda: value(house, 'aldaba_provider_overdue_seconds{provider="sandbox"}') == 0, SOON_S,
           "nothing waits any more")
     house.cancel(open_one["id"])
+
+
+@pytest.mark.skipif(not may_mount(), reason="needs root to mount a small tmpfs")
+def test_how_full_the_disk_is():
+    """The tracker's own disk, not that of the others."""
+    with House(pollers=0) as one:
+        disk = SmallDisk(f"{one.folder}/small", 32 * 1024)
+        one.per_service["tracker"] = {"store": {"data": disk.path}}
+        one.add("tracker", "tracker")
+        with disk:
+            one.start()
+            assert value(one, 'aldaba_disk_size_bytes{svc="tracker"}') == 32 << 20
+            assert value(one, 'aldaba_disk_size_bytes{svc="dlq"}') > 32 << 20
+            free_kib = value(one, 'aldaba_disk_free_bytes{svc="tracker"}') / 1024
+            assert abs(free_kib - disk.left_kib()) < 512
+            disk.fill()
+            assert value(one, 'aldaba_disk_free_bytes{svc="tracker"}') < 64 << 10
 
 
 def test_a_service_that_is_gone_is_missing(house):

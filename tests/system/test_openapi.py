@@ -24,7 +24,7 @@ BY_HAND = {"dlq": {"first_after": "1h", "max_after": "1h", "tick": "50ms"}}
 # What takes a full disk, a start without keys, a sink, or a letter in hands is seen by the tests named here.
 ELSEWHERE = {
     "system/test_full.py": {(name + method, "503") for method in ("Get", "Post", "Put")
-                            for name in ("callback", "callbackByToken", "callbackOfProvider")},
+                            for name in ("callback", "callbackByToken", "callbackTraced", "callbackOfProvider")},
     "component/test_gateway.py": {("ready", "503")},
     "system/test_sinks.py": {("deleteConsumer", "409")},
     "system/test_again.py": {("replayLetter", "409")},
@@ -276,7 +276,14 @@ def test_the_door(house, api, door, method):
     status(400, door.request(method, "/callback/sandbox?id=%zz"))
     status(404, door.request(method, "/callback/nobody"))
     status(404, door.request(method, "/cb/sandbox/AQBrbkSOACAA2l6YL9SyI1FkBT2FE8nEpA"))
-    for where in ("/callback", "/callback/sandbox", path):
+    trace = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+    traced = status(202, api.post_json("/v1/tasks", {"provider": "sandbox"}, trace)).json()
+    assert traced["trace"] == trace["traceparent"]
+    behind = traced["callback_url"].removeprefix(house.public.url)
+    assert behind.endswith("/" + traced["trace"])
+    status(200, door.request(method, f"{behind}{query}"))
+    status(404, door.request(method, f"/cb/sandbox/AQBrbkSOACAA2l6YL9SyI1FkBT2FE8nEpA/{traced['trace']}"))
+    for where in ("/callback", "/callback/sandbox", path, behind):
         status(413, door.request(method, f"{where}{query}", TOO_LARGE))
     assert status(200, door.get(FILE["path"])).text == FILE["content"]
     status(404, door.get("/other.txt"))
