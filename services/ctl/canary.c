@@ -6,6 +6,7 @@
 #include "common/base/codec.h"
 #include "common/base/failpoint.h"
 #include "common/base/json_out.h"
+#include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "common/config/file.h"
 #include "proto/msg_limits.h"
@@ -175,30 +176,49 @@ static void canary_print(const struct canary *self, const struct canary_flight *
     ctl_flush(ctl);
 }
 
+static struct ald_metric canary_up = {.kind = ALD_GAUGE,
+                                      .name = "aldaba_canary_up",
+                                      .help = "1 when the last canary came back.",
+                                      .label = {"provider"}};
+static struct ald_metric canary_took = {.kind = ALD_GAUGE_MS,
+                                        .name = "aldaba_canary_duration_seconds",
+                                        .help = "How long the last canary was under way.",
+                                        .label = {"provider"}};
+static struct ald_metric canary_back = {
+    .kind = ALD_GAUGE_MS,
+    .name = "aldaba_canary_back_timestamp_seconds",
+    .help = "When a canary came back last, since 1970; 0: none has since the command runs.",
+    .label = {"provider"}};
+
+static bool canary_put(const char *path, struct ald_span page)
+{
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return false;
+    bool good = fwrite(page.data, 1, page.len, file) == page.len;
+    return fclose(file) == 0 && good;
+}
+
 /* For the textfile collector of Prometheus' node exporter, which wants a file to appear whole. */
 static bool canary_write(const struct canary *self, const struct canary_flight *flight)
 {
     char next[ALD_PATH_MAX];
+    struct ald_buf page;
     const char *const name[] = {self->textfile, ".new"};
     if (ald_text_join(next, sizeof next, name, ALD_COUNT(name)) != ALD_OK)
         return false;
-    FILE *file = fopen(next, "we");
-    if (!file)
-        return false;
-    (void)fprintf(file,
-                  "# HELP aldaba_canary_up Whether the last canary came back.\n"
-                  "# TYPE aldaba_canary_up gauge\n"
-                  "aldaba_canary_up{provider=\"%s\"} %d\n"
-                  "# HELP aldaba_canary_duration_seconds How long the last canary was under way.\n"
-                  "# TYPE aldaba_canary_duration_seconds gauge\n"
-                  "aldaba_canary_duration_seconds{provider=\"%s\"} %.3f\n"
-                  "# HELP aldaba_canary_back_timestamp_seconds When one came back last; 0: never.\n"
-                  "# TYPE aldaba_canary_back_timestamp_seconds gauge\n"
-                  "aldaba_canary_back_timestamp_seconds{provider=\"%s\"} %.3f\n",
-                  self->provider, flight->step[0] == '\0', self->provider,
-                  (double)flight->took_ms / 1000, self->provider, (double)self->back_ms / 1000);
-    bool good = fclose(file) == 0;
-    return good && ALD_FAILPOINT("canary.rename", rename(next, self->textfile), -1) == 0;
+    ald_metric_register(&canary_up);
+    ald_metric_register(&canary_took);
+    ald_metric_register(&canary_back);
+    ald_metric_set(ald_metrics_get(canary_up.name, self->provider), flight->step[0] == '\0');
+    ald_metric_set(ald_metrics_get(canary_took.name, self->provider), flight->took_ms);
+    ald_metric_set(ald_metrics_get(canary_back.name, self->provider), self->back_ms);
+    ald_buf_init(&page, CANARY_FILE_MAX);
+    ald_metrics_write(&page);
+    bool good = ald_buf_ok(&page) && canary_put(next, ald_buf_span(&page)) &&
+                ALD_FAILPOINT("canary.rename", rename(next, self->textfile), -1) == 0;
+    ald_buf_free(&page);
+    return good;
 }
 
 static int canary_go(struct canary *self)

@@ -2,6 +2,7 @@
 that the alert rules and the dashboard look at. And the gauges that alerts need say what is so."""
 import base64
 import json
+import os
 import pathlib
 import re
 import time
@@ -44,11 +45,21 @@ def a_house():
         yield one
 
 
+@pytest.fixture(scope="module", name="canary")
+def a_canary(house):
+    """What a canary tells Prometheus."""
+    path = os.path.join(house.folder, "canary.prom")
+    assert house.aldaba("canary", "sandbox", "code=alive", "--textfile", path).returncode == 0
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 @pytest.fixture(name="page")
-def a_page(house):
+def a_page(house, canary):
+    """All that there is to be scraped."""
     answer = house.private.get("/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4"
-    return answer.text
+    return answer.text + canary
 
 
 def value(house, series):

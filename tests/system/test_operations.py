@@ -121,10 +121,15 @@ def test_what_runs(house):
     assert "pending" in said["aldaba status"] or "open" in said["aldaba status"]
 
 
+def test_a_canary(house, places):
+    said = play(house, "A canary", places)
+    assert " is back after " in said["aldaba canary PROVIDER code=alive"]
+
+
 IN_GOOD_ORDER = ("CallbacksStopped", "CallbacksLost", "CallbacksRefused", "ProofsFail", "PollsOverdue",
                  "NoPollers", "SpoolGrowing", "SpoolStuck", "BooksUnbalanced", "LettersAstray",
                  "ProviderBlocked", "CodeAlert", "SinkDown", "DiskFilling", "NoData", "NotReady",
-                 "Restarts", "SettingsRefused")
+                 "Restarts", "SettingsRefused", "CanaryLost")
 
 
 @pytest.mark.parametrize("alert", IN_GOOD_ORDER)
