@@ -17,6 +17,7 @@ struct work {
     size_t bucket_count; /* a power of two */
     struct work_slot **buckets;
     struct work_slot *slots; /* 2 x max */
+    size_t used;             /* of them were ever taken: the others have no memory yet */
     struct work_slot *free;
     struct work_slot *first; /* of the queue */
     struct work_slot *last;
@@ -44,10 +45,6 @@ work_t *work_new(size_t max)
     self->buckets = calloc(self->bucket_count, sizeof(struct work_slot *));
     self->slots = calloc(2 * max, sizeof *self->slots);
     ALD_ASSERT(self->buckets && self->slots);
-    for (size_t i = 2 * max; i-- > 0;) {
-        self->slots[i].next = self->free;
-        self->free = &self->slots[i];
-    }
     return self;
 }
 
@@ -76,7 +73,7 @@ void work_destroy(work_t **self_p)
 {
     if (!*self_p)
         return;
-    for (size_t i = 0; i < 2 * (*self_p)->max; i++)
+    for (size_t i = 0; i < (*self_p)->used; i++)
         work_item_free(*self_p, &(*self_p)->slots[i].item);
     free((*self_p)->buckets);
     free((*self_p)->slots);
@@ -127,14 +124,26 @@ static void work_copy_body(work_t *self, struct work_item *item)
     *body = ald_span_of(NULL, 0);
 }
 
+/* One that was used before, if there is one. NULL: all are taken. */
+static struct work_slot *work_slot_take(work_t *self)
+{
+    struct work_slot *slot = self->free;
+    if (slot)
+        self->free = slot->next;
+    else if (self->used < 2 * self->max)
+        slot = &self->slots[self->used++];
+    return slot;
+}
+
 enum ald_rc work_add(work_t *self, const struct msg_lease *lease, int64_t now_ms)
 {
     if (work_holds(self, lease->lease))
         return ALD_EXISTS;
-    struct work_slot *slot = self->free;
-    if (!slot || lease->body.len > WORK_SUBMISSIONS_MAX - self->submission_bytes)
+    if (lease->body.len > WORK_SUBMISSIONS_MAX - self->submission_bytes)
         return ALD_FULL;
-    self->free = slot->next;
+    struct work_slot *slot = work_slot_take(self);
+    if (!slot)
+        return ALD_FULL;
     struct work_slot **bucket = work_bucket(self, lease->lease);
     *slot = (struct work_slot){
         .item = {.lease = *lease, .until_ms = now_ms + lease->lease_ms},
