@@ -5,11 +5,12 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/net/alarm.h"
 #include "common/net/parcels.h"
 #include "proto/joined.h"
 
 enum {
-    COURIER_TICK_MS = 25,
+    COURIER_TICK_MS = 25,   /* while something is under way */
     COURIER_HELLO_MS = 500, /* silence after which we ask whether the receiver is there */
     COURIER_AWAY_MS = 1500, /* silence after which it is not */
     COURIER_MEET_MS = 50,   /* between two hellos to a run that answers before it was met */
@@ -30,9 +31,8 @@ struct ald_courier {
     char role[ALD_WORD_MAX];
     char sender[ALD_ULID_MAX];
     char instance[ALD_ULID_MAX];
-    zloop_t *loop;
     ald_sock_t *sock;
-    int timer;
+    ald_alarm_t *alarm;
     struct ald_parcels parcels;
     char receiver[ALD_ULID_MAX];
     uint64_t max_item;
@@ -221,12 +221,21 @@ static void courier_overdue(ald_courier_t *self, int64_t after_ms, int64_t now_m
         courier_call_back(self);
 }
 
-static int courier_tick(zloop_t *loop, int timer, void *arg)
+/* When the clock has something to say. Without items that is about the receiver alone. */
+static int64_t courier_next(const ald_courier_t *self, int64_t now_ms)
 {
-    (void)loop;
-    (void)timer;
+    if (ald_courier_items(self) > 0)
+        return now_ms + COURIER_TICK_MS;
+    int64_t last_ms = self->heard_ms > self->hello_ms ? self->heard_ms : self->hello_ms;
+    int64_t next_ms = last_ms + COURIER_HELLO_MS;
+    int64_t away_ms = self->heard_ms + COURIER_AWAY_MS;
+    return self->away || next_ms < away_ms ? next_ms : away_ms;
+}
+
+static void courier_ring(void *arg)
+{
     ald_courier_t *self = arg;
-    (void)courier_read(self->loop, NULL, self); /* answers before clocks */
+    (void)courier_read(NULL, NULL, self); /* answers before clocks */
     int64_t now_ms = courier_now();
     int64_t silent = now_ms - self->heard_ms;
     if (silent >= COURIER_HELLO_MS && now_ms - self->hello_ms >= COURIER_HELLO_MS)
@@ -235,11 +244,13 @@ static int courier_tick(zloop_t *loop, int timer, void *arg)
         self->away = true;
         ald_log(ALD_WARN, "courier.away", "endpoint=%s waiting=%zu", self->endpoint,
                 ald_courier_items(self));
+        if (self->options.on_away)
+            self->options.on_away(self->options.self);
     }
     courier_overdue(self, self->options.resend_after_ms, now_ms);
     courier_late(self, self->away ? now_ms : now_ms - courier_patience(self));
     ald_courier_flush(self);
-    return 0;
+    ald_alarm_by(self->alarm, courier_next(self, now_ms));
 }
 
 enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *options,
@@ -249,9 +260,8 @@ enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *opt
     ALD_ASSERT(options->on_settled);
     ald_courier_t *self = zmalloc(sizeof *self);
     self->options = *options;
-    self->loop = loop;
     self->away = true;
-    self->timer = -1;
+    self->alarm = ald_alarm_new(loop, courier_ring, self);
     self->max_item = UINT64_MAX;
     ald_buf_init(&self->frame, ALD_JOINED_MAX);
     self->heard_ms = courier_now() - COURIER_AWAY_MS;
@@ -270,7 +280,7 @@ enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *opt
     }
     ald_sock_gate(self->sock, options->gate);
     ald_sock_watch(self->sock, loop, courier_read, self);
-    self->timer = zloop_timer(loop, COURIER_TICK_MS, 0, courier_tick, self);
+    ald_alarm_within(self->alarm, COURIER_TICK_MS);
     *out = self;
     return ALD_OK;
 }
@@ -280,8 +290,7 @@ void ald_courier_destroy(ald_courier_t **self_p)
     ald_courier_t *self = *self_p;
     if (!self)
         return;
-    if (self->timer >= 0)
-        zloop_timer_end(self->loop, self->timer);
+    ald_alarm_destroy(&self->alarm);
     ald_sock_destroy(&self->sock);
     ald_parcels_free(&self->parcels);
     ald_buf_free(&self->frame);
@@ -293,7 +302,9 @@ enum ald_rc ald_courier_add(ald_courier_t *self, uint64_t num, struct ald_span b
 {
     if (bytes.len > self->max_item)
         return ALD_TOOBIG;
-    ald_parcels_add(&self->parcels, num, bytes, tag, courier_now());
+    int64_t now_ms = courier_now();
+    ald_parcels_add(&self->parcels, num, bytes, tag, now_ms);
+    ald_alarm_by(self->alarm, now_ms + COURIER_TICK_MS);
     return ALD_OK;
 }
 

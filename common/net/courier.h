@@ -51,6 +51,8 @@ struct ald_courier_options {
     /* A welcome came; may be NULL. fresh: a run of the receiver not met before. msg stands at it;
      * frames may follow. */
     void (*on_welcome)(void *self, const struct msg_welcome *welcome, bool fresh, zmsg_t *msg);
+    /* Nothing was heard of the receiver for so long that it counts as away; may be NULL. */
+    void (*on_away)(void *self);
     /* All that had come was handed on, and the next batch has left; may be NULL. */
     void (*on_round)(void *self);
 };
