@@ -6,14 +6,15 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/profile.h"
+#include "common/net/alarm.h"
 #include "common/net/courier.h"
 #include "common/net/sock.h"
 #include "common/net/window.h"
 
 enum {
-    JOBS_TICK_MS = 200,
-    JOBS_SAY_MS = 1000, /* the load is said again at least this often */
-    JOBS_STEPS = 16,    /* of the credit: half a step of it lies idle on average */
+    JOBS_AGAIN_MS = 200, /* after the load could not be said */
+    JOBS_SAY_MS = 1000,  /* the load is said again at least this often */
+    JOBS_STEPS = 16,     /* of the credit: half a step of it lies idle on average */
     JOBS_RESEND_MS = 10000,
     /* A lease is some 300 bytes, a submission up to 960 KiB more, an event for a sink the most. */
     JOBS_FRAME_MAX = ALD_PUSHED_MAX + (64 << 10),
@@ -25,7 +26,7 @@ struct jobs {
     zloop_t *loop;
     ald_courier_t *courier;
     ald_sock_t *sock;
-    int timer;
+    ald_alarm_t *alarm;
     struct ald_window settled;
     uint64_t last_num;
     char tracker[ALD_ULID_MAX]; /* run of the tracker that the leases are of */
@@ -46,6 +47,8 @@ static void jobs_say(jobs_t *self)
         self->said_ms = ald_clock_now().mono_ms;
     }
     zmsg_destroy(&msg);
+    if (self->said_ms == 0)
+        ald_alarm_within(self->alarm, JOBS_AGAIN_MS);
 }
 
 /* Worth a message of its own? */
@@ -84,13 +87,13 @@ void jobs_stop(jobs_t *self)
     jobs_update(self);
 }
 
-static int jobs_tick(zloop_t *loop, int timer, void *arg)
+static void jobs_ring(void *arg)
 {
-    (void)loop, (void)timer;
     jobs_t *self = arg;
     if (self->said_ms == 0 || ald_clock_now().mono_ms - self->said_ms >= JOBS_SAY_MS)
         jobs_say(self);
-    return 0;
+    if (self->said_ms != 0)
+        ald_alarm_by(self->alarm, self->said_ms + JOBS_SAY_MS);
 }
 
 static void jobs_garbage(jobs_t *self, const char *what)
@@ -242,7 +245,7 @@ static enum ald_rc jobs_open(jobs_t *self, struct ald_err *err)
     if (rc != ALD_OK)
         return rc;
     ald_sock_watch(self->sock, self->loop, jobs_read, self);
-    self->timer = zloop_timer(self->loop, JOBS_TICK_MS, 0, jobs_tick, self);
+    ald_alarm_within(self->alarm, JOBS_AGAIN_MS);
     return ALD_OK;
 }
 
@@ -251,7 +254,8 @@ enum ald_rc jobs_new(zloop_t *loop, const struct jobs_options *options, jobs_t *
 {
     jobs_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);
-    *self = (jobs_t){.options = *options, .loop = loop, .timer = -1};
+    *self = (jobs_t){.options = *options, .loop = loop};
+    self->alarm = ald_alarm_new(loop, jobs_ring, self);
     ald_window_init(&self->settled, 1);
     self->load.batches = true;
     self->load.jwks = true;
@@ -272,8 +276,7 @@ void jobs_destroy(jobs_t **self_p)
     if (!self)
         return;
     *self_p = NULL;
-    if (self->timer >= 0)
-        zloop_timer_end(self->loop, self->timer);
+    ald_alarm_destroy(&self->alarm);
     ald_sock_destroy(&self->sock);
     ald_courier_destroy(&self->courier);
     ald_window_free(&self->settled);
