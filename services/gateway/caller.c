@@ -9,14 +9,15 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/net/alarm.h"
 #include "common/net/sock.h"
 #include "proto/channels.h"
 #include "proto/messages.h"
 
 enum {
     CALLER_CALLS_MAX = 512,
-    CALLER_LINES_MAX = 24, /* sockets: three of our own and control channels */
-    CALLER_TICK_MS = 20,
+    CALLER_LINES_MAX = 24,   /* sockets: three of our own and control channels */
+    CALLER_TICK_MS = 20,     /* while a question is under way */
     CALLER_ABSENT_MS = 1500, /* so long is an absent daemon waited for */
     CALLER_NAME_MAX = 96,
     CALLER_ASK_MAX = 1 << 20
@@ -47,7 +48,7 @@ struct caller {
     zloop_t *loop;
     const struct ald_settings *settings;
     int event;
-    int timer;
+    ald_alarm_t *alarm;
     struct caller_line lines[CALLER_LINES_MAX]; /* the loop's, as `active` */
     struct caller_call *active;
 
@@ -308,6 +309,8 @@ static void caller_turn(caller_t *self)
     }
     if (self->active)
         caller_round(self);
+    if (self->active)
+        ald_alarm_within(self->alarm, CALLER_TICK_MS);
 }
 
 static int caller_event(zloop_t *loop, zmq_pollitem_t *item, void *arg)
@@ -320,16 +323,13 @@ static int caller_event(zloop_t *loop, zmq_pollitem_t *item, void *arg)
     return 0;
 }
 
-static int caller_tick(zloop_t *loop, int timer, void *arg)
+static void caller_ring(void *arg)
 {
-    (void)loop;
-    (void)timer;
     caller_t *self = arg;
     for (size_t i = 0; i < CALLER_LINES_MAX; i++)
         if (self->lines[i].sock)
             caller_receive(self, &self->lines[i]);
     caller_turn(self);
-    return 0;
 }
 
 enum ald_rc caller_new(zloop_t *loop, const struct ald_settings *settings, caller_t **out,
@@ -347,7 +347,7 @@ enum ald_rc caller_new(zloop_t *loop, const struct ald_settings *settings, calle
     zmq_pollitem_t item = {.fd = self->event, .events = ZMQ_POLLIN};
     (void)zloop_poller(loop, &item, caller_event, self);
     zloop_poller_set_tolerant(loop, &item);
-    self->timer = zloop_timer(loop, CALLER_TICK_MS, 0, caller_tick, self);
+    self->alarm = ald_alarm_new(loop, caller_ring, self);
     for (size_t i = 0; i < ALD_COUNT(own); i++) {
         struct caller_line *line = NULL;
         enum ald_rc rc = caller_dial(self, own[i], &line, err);
@@ -380,7 +380,7 @@ void caller_destroy(caller_t **self_p)
         return;
     zmq_pollitem_t item = {.fd = self->event, .events = ZMQ_POLLIN};
     zloop_poller_end(self->loop, &item);
-    (void)zloop_timer_end(self->loop, self->timer);
+    ald_alarm_destroy(&self->alarm);
     for (size_t i = 0; i < CALLER_LINES_MAX; i++)
         caller_hang_up(&self->lines[i]);
     close(self->event);

@@ -444,6 +444,17 @@ void drain_turn(drain_t *self, int64_t now_mono_ms)
     }
 }
 
+int64_t drain_next_ms(const drain_t *self)
+{
+    struct ald_spool_stats stats;
+    if (ald_spool_failed(self->spool))
+        return self->reopen_at_ms;
+    if (self->gone_count > 0)
+        return 0;
+    ald_spool_stats(self->spool, &stats);
+    return stats.items > 0 ? self->pause_until_ms : INT64_MAX;
+}
+
 int64_t drain_oldest_ms(const drain_t *self, int64_t now_wall_ms)
 {
     struct ald_spool_stats stats;
@@ -456,7 +467,9 @@ int64_t drain_oldest_ms(const drain_t *self, int64_t now_wall_ms)
 
 uint64_t drain_oversized(const drain_t *self)
 {
-    return self->oversized_told;
+    struct ald_spool_stats stats;
+    ald_spool_stats(self->spool, &stats);
+    return stats.items > 0 ? self->oversized_told : 0;
 }
 
 void drain_stats(const drain_t *self, struct ald_spool_stats *out)

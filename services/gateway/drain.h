@@ -55,6 +55,9 @@ bool drain_told_empty(const drain_t *self);
 
 /* Forget what was acknowledged and send what may be sent. Often. */
 void drain_turn(drain_t *self, int64_t now_mono_ms);
+/* When drain_turn has something to do next, if nothing comes in meanwhile: a time that is past
+ * stands for at once, INT64_MAX for not at all. */
+int64_t drain_next_ms(const drain_t *self);
 
 /* Age of the oldest item, 0 = empty. */
 int64_t drain_oldest_ms(const drain_t *self, int64_t now_wall_ms);

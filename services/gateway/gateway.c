@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "common/net/alarm.h"
 #include "services/gateway/api.h"
 #include "services/gateway/door.h"
 #include "services/gateway/drain.h"
@@ -19,7 +21,8 @@
 #include "services/gateway/ledger.h"
 
 enum {
-    GATEWAY_TICK_MS = 50,
+    GATEWAY_TICK_MS = 50,        /* while somebody is waited for, or something has changed */
+    GATEWAY_IDLE_MS = 1000,      /* else */
     GATEWAY_MAPPED = 256 * 1024, /* an allocation this large goes back to the system when freed */
     GATEWAY_KEEP_ALIVE_MS = 1000,
     GATEWAY_API_KEEP_ALIVE_MS = 2000,
@@ -31,7 +34,8 @@ enum {
 
 struct gateway {
     ald_service_t *service;
-    int timer;
+    int event; /* eventfd: a listener's thread wakes the loop; -1: none */
+    ald_alarm_t *alarm;
     drain_t *drain;
     keyring_t *keyring;
     keychain_t *keychain;
@@ -96,16 +100,61 @@ void gateway_measure(void *arg)
     atomic_store(&self->api.spool_oversized, (int64_t)drain_oversized(self->drain));
 }
 
-static int gateway_tick(zloop_t *loop, int timer, void *arg)
+/* ---- time ---- */
+
+static void gateway_ring(void *arg)
 {
-    (void)loop;
-    (void)timer;
     gateway_t *self = arg;
-    http_tick(self->public);
-    http_tick(self->private);
+    bool public = http_tick(self->public);
+    bool private = http_tick(self->private);
     ald_service_measure(self->service);
     gateway_measure(&self);
+    ald_alarm_within(self->alarm, public || private ? GATEWAY_TICK_MS : GATEWAY_IDLE_MS);
+}
+
+/* What is measured has changed. */
+static void gateway_stir(void *arg)
+{
+    const gateway_t *self = arg;
+    ald_alarm_within(self->alarm, GATEWAY_TICK_MS);
+}
+
+/* On a listener's thread: somebody is waited for. */
+static void gateway_kick(void *arg)
+{
+    const gateway_t *self = arg;
+    const uint64_t one = 1;
+    (void)!write(self->event, &one, sizeof one);
+}
+
+static int gateway_event(zloop_t *loop, zmq_pollitem_t *item, void *arg)
+{
+    (void)loop;
+    uint64_t count;
+    (void)!read(item->fd, &count, sizeof count);
+    gateway_stir(arg);
     return 0;
+}
+
+static void gateway_clock(gateway_t *self)
+{
+    zloop_t *loop = ald_service_loop(self->service);
+    self->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    ALD_ASSERT(self->event >= 0);
+    zmq_pollitem_t item = {.fd = self->event, .events = ZMQ_POLLIN};
+    (void)zloop_poller(loop, &item, gateway_event, self);
+    zloop_poller_set_tolerant(loop, &item);
+    self->alarm = ald_alarm_new(loop, gateway_ring, self);
+}
+
+static void gateway_clock_end(gateway_t *self)
+{
+    if (self->event < 0)
+        return;
+    zmq_pollitem_t item = {.fd = self->event, .events = ZMQ_POLLIN};
+    zloop_poller_end(ald_service_loop(self->service), &item);
+    ald_alarm_destroy(&self->alarm);
+    close(self->event);
 }
 
 static void gateway_register(void)
@@ -157,7 +206,9 @@ static enum ald_rc gateway_open(gateway_t *self, struct ald_err *err)
                                          .instance = ald_service_instance(self->service),
                                          .drain = self->drain,
                                          .keyring = self->keyring,
-                                         .keychain = self->keychain};
+                                         .keychain = self->keychain,
+                                         .on_stir = gateway_stir,
+                                         .self = self};
     rc = post_new(loop, &options, &self->post, err);
     return rc == ALD_OK ? caller_new(loop, settings, &self->caller, err) : rc;
 }
@@ -236,7 +287,9 @@ static enum ald_rc gateway_listen(gateway_t *self, struct ald_err *err)
                                       .self = &self->door,
                                       .worker_new = door_worker_new,
                                       .worker_free = door_worker_free,
-                                      .handle = door_handle};
+                                      .handle = door_handle,
+                                      .on_stir = gateway_kick,
+                                      .stirred = self};
     const struct http_options api = {.listen = settings->gateway.private,
                                      .setting = "gateway.private",
                                      .threads = settings->gateway.api_threads,
@@ -246,7 +299,9 @@ static enum ald_rc gateway_listen(gateway_t *self, struct ald_err *err)
                                      .self = &self->api,
                                      .worker_new = api_worker_new,
                                      .worker_free = api_worker_free,
-                                     .handle = api_handle};
+                                     .handle = api_handle,
+                                     .on_stir = gateway_kick,
+                                     .stirred = self};
     enum ald_rc rc = http_start(&door, &self->public, err);
     if (rc == ALD_OK)
         rc = http_start(&api, &self->private, err);
@@ -284,8 +339,9 @@ enum ald_rc gateway_start(void *arg, ald_service_t *service, struct ald_err *err
     ALD_ASSERT(self);
     *(gateway_t **)arg = self;
     self->service = service;
-    self->timer = -1;
+    self->event = -1;
     gateway_register();
+    gateway_clock(self);
     enum ald_rc rc = gateway_open(self, err);
     if (rc != ALD_OK)
         return rc;
@@ -294,7 +350,7 @@ enum ald_rc gateway_start(void *arg, ald_service_t *service, struct ald_err *err
     if (rc != ALD_OK)
         return rc;
     gateway_base(self);
-    self->timer = zloop_timer(ald_service_loop(service), GATEWAY_TICK_MS, 0, gateway_tick, self);
+    gateway_stir(self);
     return ALD_OK;
 }
 
@@ -324,6 +380,7 @@ void gateway_reload(void *arg, ald_profiles_t *fresh)
     gateway_tell_keys(self, fresh);
     drain_renew(self->drain, fresh);
     current_set(self->current, fresh);
+    gateway_stir(self);
 }
 
 /* ---- stop ---- */
@@ -334,6 +391,7 @@ void gateway_drain(void *arg)
 {
     gateway_t *self = *(gateway_t **)arg;
     atomic_store(&self->api.stopping, true);
+    gateway_stir(self);
 }
 
 bool gateway_drained(void *arg)
@@ -365,14 +423,13 @@ int gateway_stop(void *arg)
     gateway_t *self = *(gateway_t **)arg;
     if (!self)
         return 0;
-    if (self->timer >= 0)
-        (void)zloop_timer_end(ald_service_loop(self->service), self->timer);
     if (self->post)
         post_close(self->post);
     if (self->caller)
         caller_close(self->caller);
     http_t **listeners[] = {&self->public, &self->private};
     http_stop(listeners, ALD_COUNT(listeners));
+    gateway_clock_end(self);
     int left = gateway_left(self);
     post_destroy(&self->post);
     caller_destroy(&self->caller);

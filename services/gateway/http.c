@@ -2,6 +2,7 @@
 
 #include <civetweb.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,9 @@ struct http_worker {
     bool refused;       /* the library has refused the request: it is answered */
     const char *buffer; /* the library's, for this thread's heads: http_frame_begin_ok */
     void *own;
-    struct http_head head; /* these two are not on the stack, whose pages would all be touched */
+    /* Not cleared: a thread without work has no pages of them. Nor are they on the stack, whose
+     * pages would all be touched. */
+    struct http_head head;
     char piece[HTTP_PIECE];
 };
 
@@ -170,9 +173,9 @@ static void http_linger(http_exchange_t *self)
     (void)http_watch_done(&self->worker->watch);
 }
 
-void http_tick(http_t *self)
+bool http_tick(http_t *self)
 {
-    http_crew_tick(&self->crew, ald_clock_now().mono_ms);
+    return http_crew_tick(&self->crew, ald_clock_now().mono_ms);
 }
 
 /* ---- answers ---- */
@@ -333,8 +336,9 @@ static void *http_thread_begin(const struct mg_context *context, int type)
     if (type != 1)
         return NULL;
     http_t *self = mg_get_user_data(context);
-    struct http_worker *worker = calloc(1, sizeof *worker);
+    struct http_worker *worker = malloc(sizeof *worker);
     ALD_ASSERT(worker);
+    memset(worker, 0, offsetof(struct http_worker, head));
     worker->http = self;
     worker->own = self->options.worker_new(self->options.self);
     http_crew_join(&self->crew, &worker->watch);
@@ -431,7 +435,7 @@ enum ald_rc http_start(const struct http_options *options, http_t **out, struct 
     http_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);
     self->options = *options;
-    http_crew_init(&self->crew, options->request_timeout_ms);
+    http_crew_init(&self->crew, options->request_timeout_ms, options->on_stir, options->stirred);
     enum ald_rc rc = http_open(self, err);
     if (rc != ALD_OK) {
         http_crew_free(&self->crew);

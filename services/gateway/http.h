@@ -67,6 +67,10 @@ struct http_options {
     /* Answer one request with http_answer or http_begin. Without an answer the connection is
      * closed. */
     void (*handle)(void *self, void *worker, http_exchange_t *exchange);
+    /* After a tick that returned false a thread waits for its client: tick again. On any thread.
+     * NULL: ticks come all the time. */
+    void (*on_stir)(void *stirred);
+    void *stirred; /* passed to on_stir */
 };
 
 /* Check `listen` and start. ALD_OK: *out is the caller's. ALD_INVALID: listen is not an address and
@@ -75,8 +79,9 @@ ALD_NODISCARD enum ald_rc http_start(const struct http_options *options, http_t 
                                      struct ald_err *err);
 /* The port that is listened on. */
 unsigned http_port(const http_t *self);
-/* Cut off the readers of bodies whose time is up. Call it many times a second. */
-void http_tick(http_t *self);
+/* Cut off clients whose time is up. Call it many times a second, but for the time between a tick
+ * that returned false, as nobody waits for a client, and on_stir. */
+bool http_tick(http_t *self);
 /* Stop the listeners side by side: the library takes two seconds for each. Handlers must be able to
  * end: wake them first. Each *list[i] may be NULL and is NULL after. */
 void http_stop(http_t **list[], size_t count);

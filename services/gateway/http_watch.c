@@ -10,7 +10,8 @@ static void watch_no_action(int number)
     (void)number;
 }
 
-void http_crew_init(struct http_crew *self, int64_t head_ms)
+void http_crew_init(struct http_crew *self, int64_t head_ms, void (*on_stir)(void *stirred),
+                    void *stirred)
 {
     struct sigaction action = {.sa_handler = watch_no_action}; /* without SA_RESTART */
     (void)sigaction(WATCH_SIGNAL, &action, NULL);
@@ -18,6 +19,9 @@ void http_crew_init(struct http_crew *self, int64_t head_ms)
     self->first = NULL;
     self->head_ms = head_ms;
     self->crowd_ms = 0;
+    self->on_stir = on_stir;
+    self->stirred = stirred;
+    atomic_init(&self->asleep, false);
 }
 
 void http_crew_free(struct http_crew *self)
@@ -28,6 +32,7 @@ void http_crew_free(struct http_crew *self)
 void http_crew_join(struct http_crew *self, struct http_watch *watch)
 {
     watch->thread = pthread_self();
+    watch->crew = self;
     (void)pthread_mutex_init(&watch->lock, NULL);
     (void)pthread_mutex_lock(&self->lock);
     watch->next = self->first;
@@ -81,11 +86,13 @@ static struct watch_patience crew_patience(struct http_crew *self, int64_t now_m
     return patience;
 }
 
-static void watch_tick(struct http_watch *self, const struct watch_patience *patience,
+/* True: the thread waits for its client. */
+static bool watch_tick(struct http_watch *self, const struct watch_patience *patience,
                        int64_t now_ms)
 {
     (void)pthread_mutex_lock(&self->lock);
-    if (self->state == HTTP_WATCH_HEAD || self->state == HTTP_WATCH_BODY) {
+    bool waits = self->state == HTTP_WATCH_HEAD || self->state == HTTP_WATCH_BODY;
+    if (waits) {
         int64_t most_ms = self->state == HTTP_WATCH_HEAD ? patience->head_ms : patience->body_ms;
         if (self->since_ms == 0)
             self->since_ms = now_ms;
@@ -95,15 +102,23 @@ static void watch_tick(struct http_watch *self, const struct watch_patience *pat
         }
     }
     (void)pthread_mutex_unlock(&self->lock);
+    return waits;
 }
 
-void http_crew_tick(struct http_crew *self, int64_t now_ms)
+/* Marked as asleep before the threads are looked at: one that begins to wait meanwhile is seen
+ * here, or sees the mark. */
+bool http_crew_tick(struct http_crew *self, int64_t now_ms)
 {
+    atomic_store(&self->asleep, true);
     (void)pthread_mutex_lock(&self->lock);
     struct watch_patience patience = crew_patience(self, now_ms);
+    bool waits = self->crowd_ms != 0;
     for (struct http_watch *w = self->first; w; w = w->next)
-        watch_tick(w, &patience, now_ms);
+        waits = watch_tick(w, &patience, now_ms) || waits;
     (void)pthread_mutex_unlock(&self->lock);
+    if (waits)
+        atomic_store(&self->asleep, false);
+    return waits;
 }
 
 static void watch_set(struct http_watch *self, enum http_watch_state state, int64_t until_ms)
@@ -121,14 +136,22 @@ void http_watch_free(struct http_watch *self)
     watch_set(self, HTTP_WATCH_FREE, 0);
 }
 
+static void watch_wait(struct http_watch *self, enum http_watch_state state, int64_t until_ms)
+{
+    struct http_crew *crew = self->crew;
+    watch_set(self, state, until_ms);
+    if (atomic_load(&crew->asleep) && atomic_exchange(&crew->asleep, false) && crew->on_stir)
+        crew->on_stir(crew->stirred);
+}
+
 void http_watch_head(struct http_watch *self)
 {
-    watch_set(self, HTTP_WATCH_HEAD, INT64_MAX);
+    watch_wait(self, HTTP_WATCH_HEAD, INT64_MAX);
 }
 
 void http_watch_body(struct http_watch *self, int64_t until_ms)
 {
-    watch_set(self, HTTP_WATCH_BODY, until_ms);
+    watch_wait(self, HTTP_WATCH_BODY, until_ms);
 }
 
 bool http_watch_done(struct http_watch *self)

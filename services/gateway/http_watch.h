@@ -12,6 +12,7 @@
 #define ALD_GATEWAY_HTTP_WATCH_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ enum http_watch_state { HTTP_WATCH_FREE, HTTP_WATCH_HEAD, HTTP_WATCH_BODY, HTTP_
  * that has gone on to something else. */
 struct http_watch {
     struct http_watch *next;
+    struct http_crew *crew;
     pthread_t thread;
     pthread_mutex_t lock;
     enum http_watch_state state;
@@ -43,17 +45,24 @@ struct http_crew {
     struct http_watch *first;
     int64_t head_ms;
     int64_t crowd_ms; /* since when no thread is free; 0: one is */
+    void (*on_stir)(void *stirred);
+    void *stirred;
+    atomic_bool asleep; /* nobody ticks until a thread waits */
 };
 
-/* head_ms: the longest wait for a head, counted from the first tick that sees it. */
-void http_crew_init(struct http_crew *self, int64_t head_ms);
+/* head_ms: the longest wait for a head, counted from the first tick that sees it. on_stir: after a
+ * tick that returned false a thread begins to wait, so tick again; called on that thread. NULL:
+ * ticks come all the time. */
+void http_crew_init(struct http_crew *self, int64_t head_ms, void (*on_stir)(void *stirred),
+                    void *stirred);
 /* All threads have left. */
 void http_crew_free(struct http_crew *self);
 /* Add the calling thread, which has no connection. *watch is zeros and stays where it is. */
 void http_crew_join(struct http_crew *self, struct http_watch *watch);
 void http_crew_leave(struct http_crew *self, struct http_watch *watch);
-/* Cut off whose time is up. Call it many times a second. */
-void http_crew_tick(struct http_crew *self, int64_t now_ms);
+/* Cut off whose time is up. Call it many times a second as long as it returns true: a thread waits
+ * for its client, or none is free. */
+bool http_crew_tick(struct http_crew *self, int64_t now_ms);
 
 /* The thread has no connection. */
 void http_watch_free(struct http_watch *self);

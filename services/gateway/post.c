@@ -11,22 +11,16 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/net/window.h"
+#include "common/net/alarm.h"
 #include "proto/channels.h"
 #include "services/gateway/hints.h"
 #include "services/gateway/ledger.h"
+#include "services/gateway/numbers.h"
 
 enum {
-    POST_TICK_MS = 10,
+    POST_TICK_MS = 10, /* while something is under way */
     POST_WAVES = 16,
-    POST_RANGE = 20000, /* numbers taken from the spool at once */
-    POST_HINT_MAX = 4096,
-    POST_SETTLED = 1 /* mark in the window */
-};
-
-struct post_range {
-    uint64_t next;
-    uint64_t end;
+    POST_HINT_MAX = 4096
 };
 
 struct post {
@@ -34,22 +28,21 @@ struct post {
     zloop_t *loop;
     ald_courier_t *courier;
     drain_t *drain;
+    numbers_t *numbers;
     hints_t *hints;
-    int event; /* eventfd: wakes the loop */
-    int timer;
+    int event;    /* eventfd: wakes the loop */
+    bool watched; /* by it */
+    ald_alarm_t *alarm;
 
-    pthread_mutex_t lock; /* of the next eight */
+    pthread_mutex_t lock; /* of the next six */
     struct item *first;
     struct item **last;
     size_t queued;
     size_t wake_at; /* items queued at which the loop must be woken; SIZE_MAX: it will look */
     unsigned wave;  /* what is queued now waits on this word */
-    struct post_range range;
-    struct post_range spare;
     bool closed;
 
     /* The loop's. */
-    struct ald_window window; /* numbers of this run; the spool knows those in it */
     struct item **late;
     size_t late_count;
     size_t late_cap;
@@ -81,21 +74,7 @@ void post_drop(post_t *self, size_t bytes)
 
 uint64_t post_number(post_t *self)
 {
-    uint64_t num = 0;
-    (void)pthread_mutex_lock(&self->lock);
-    if (self->range.next == self->range.end) {
-        self->range = self->spare;
-        self->spare = (struct post_range){0};
-    }
-    if (self->range.next < self->range.end && !self->closed)
-        num = self->range.next++;
-    (void)pthread_mutex_unlock(&self->lock);
-    return num;
-}
-
-void post_hint(post_t *self, const char *provider, uint64_t task, unsigned attempt)
-{
-    hints_add(self->hints, provider, task, attempt);
+    return numbers_next(self->numbers);
 }
 
 static void post_kick(post_t *self)
@@ -103,6 +82,12 @@ static void post_kick(post_t *self)
     const uint64_t one = 1;
     ssize_t n = write(self->event, &one, sizeof one);
     (void)n; /* a full counter wakes as well */
+}
+
+void post_hint(post_t *self, const char *provider, uint64_t task, unsigned attempt)
+{
+    hints_add(self->hints, provider, task, attempt);
+    post_kick(self);
 }
 
 static void post_sleep(_Atomic uint32_t *word, uint32_t seen)
@@ -148,39 +133,29 @@ enum item_end post_deliver(post_t *self, struct item *item)
     }
 }
 
-/* ---- the loop: numbers ---- */
+/* ---- the loop: time ---- */
 
-static void post_mark(post_t *self, uint64_t num)
+/* Something is under way now, or lies here: the clock is looked at soon. */
+static void post_stir(post_t *self)
 {
-    if (ald_window_set(&self->window, num, POST_SETTLED) == ALD_FULL)
-        ald_log(ALD_ERROR, "post.window", "num=%llu floor=%llu", (unsigned long long)num,
-                (unsigned long long)self->window.floor);
+    ald_alarm_within(self->alarm, POST_TICK_MS);
+    if (self->options.on_stir)
+        self->options.on_stir(self->options.self);
 }
 
-/* Keep a spare range. Numbers that lie between two ranges were never given out. */
+/* ---- the loop: numbers ---- */
+
+/* Numbers for workers, where we give any. */
 static void post_supply(post_t *self)
 {
-    (void)pthread_mutex_lock(&self->lock);
-    bool enough = self->spare.next < self->spare.end;
-    uint64_t end = self->range.end;
-    (void)pthread_mutex_unlock(&self->lock);
-    uint64_t first = 0;
-    if (enough || self->options.adopts ||
-        ald_spool_take_numbers(drain_spool(self->drain), POST_RANGE, &first) != ALD_OK)
-        return;
-    if (end == 0)
-        ald_window_raise(&self->window, first);
-    for (uint64_t num = end; end != 0 && num < first; num++)
-        post_mark(self, num);
-    (void)pthread_mutex_lock(&self->lock);
-    self->spare = (struct post_range){.next = first, .end = first + POST_RANGE};
-    (void)pthread_mutex_unlock(&self->lock);
+    if (!self->options.adopts && !numbers_supply(self->numbers))
+        post_stir(self); /* tried again */
 }
 
 /* All numbers below are settled: those of this run by the window, older ones by the spool. */
 static uint64_t post_floor(post_t *self)
 {
-    uint64_t floor = ald_window_settle(&self->window);
+    uint64_t floor = numbers_floor(self->numbers);
     struct ald_spool_stats stats;
     drain_stats(self->drain, &stats);
     return stats.items > 0 && stats.lowest_num < floor ? stats.lowest_num : floor;
@@ -190,7 +165,7 @@ static uint64_t post_floor(post_t *self)
 
 static void post_end(post_t *self, struct item *item, enum item_end end)
 {
-    post_mark(self, item->num);
+    numbers_mark(self->numbers, item->num);
     self->woken |= 1U << item->wave;
     atomic_store_explicit(&item->end, (int)end, memory_order_release);
 }
@@ -201,10 +176,10 @@ static void post_take(post_t *self, struct item *item)
         post_end(self, item, ITEM_FORGOTTEN);
         return;
     }
-    if (ald_courier_add(self->courier, item->num, item->bytes, item) == ALD_OK)
-        self->waiting++;
-    else
+    if (ald_courier_add(self->courier, item->num, item->bytes, item) != ALD_OK)
         post_end(self, item, ITEM_TOOBIG);
+    else if (++self->waiting == 1)
+        post_stir(self);
 }
 
 /* Hand what has gathered to the courier. */
@@ -234,11 +209,12 @@ static void post_settled(void *arg, void *tag, const struct msg_ack *ack)
     }
     if (!tag || tag == drain_tag(self->drain)) {
         drain_acked(self->drain, ack, ald_clock_now().mono_ms);
+        post_stir(self);
         return;
     }
     if (hints_owns(self->hints, tag)) {
         hints_told(self->hints, tag);
-        post_mark(self, ack->num);
+        numbers_mark(self->numbers, ack->num);
         return;
     }
     self->waiting--;
@@ -249,13 +225,14 @@ static void post_settled(void *arg, void *tag, const struct msg_ack *ack)
 static void post_late(void *arg, uint64_t num, void *tag, bool sent)
 {
     post_t *self = arg;
+    post_stir(self);
     if (tag == drain_tag(self->drain)) {
         drain_late(self->drain, num, sent, ald_clock_now().mono_ms);
         return;
     }
     if (hints_owns(self->hints, tag)) {
         hints_untold(self->hints, tag, ald_clock_now().mono_ms);
-        post_mark(self, num);
+        numbers_mark(self->numbers, num);
         return;
     }
     if (self->late_count == self->late_cap) {
@@ -288,7 +265,7 @@ static void post_tell_hints(post_t *self, struct ald_now now)
             taken = false;
         }
         if (!taken)
-            post_mark(self, num);
+            numbers_mark(self->numbers, num);
     }
     ald_buf_free(&bytes);
 }
@@ -300,6 +277,7 @@ static void post_spool(post_t *self, struct ald_now now)
     enum item_end *ends = calloc(self->late_count, sizeof *ends);
     ALD_ASSERT(ends);
     drain_store(self->drain, self->late, self->late_count, now, ends);
+    post_stir(self);
     for (size_t i = 0; i < self->late_count; i++)
         post_end(self, self->late[i], ends[i]);
     self->waiting -= self->late_count;
@@ -323,6 +301,12 @@ static void post_welcome(void *arg, const struct msg_welcome *welcome, bool fres
         keyring_take(self->options.keyring, welcome->keys);
     keychain_told(self->options.keychain, welcome->jwks, msg);
     drain_welcomed(self->drain, fresh);
+    post_stir(self);
+}
+
+static void post_away_now(void *arg)
+{
+    post_stir(arg);
 }
 
 static void post_wake_all(post_t *self)
@@ -367,19 +351,30 @@ static int post_event(zloop_t *loop, zmq_pollitem_t *item, void *arg)
     uint64_t count;
     (void)!read(item->fd, &count, sizeof count);
     post_turn(self);
+    if (hints_count(self->hints) > 0)
+        post_stir(self);
     return 0;
 }
 
-static int post_tick(zloop_t *loop, int timer, void *arg)
+/* When the clock has something to say next. */
+static int64_t post_next(post_t *self, int64_t now_ms)
 {
-    (void)loop;
-    (void)timer;
+    int64_t next_ms = drain_next_ms(self->drain);
+    if (self->waiting > 0 || hints_count(self->hints) > 0)
+        next_ms = 0;
+    return next_ms > now_ms + POST_TICK_MS ? next_ms : now_ms + POST_TICK_MS;
+}
+
+static void post_ring(void *arg)
+{
     post_t *self = arg;
     struct ald_now now = ald_clock_now();
     drain_turn(self->drain, now.mono_ms);
     post_tell_hints(self, now);
     post_turn(self);
-    return 0;
+    ald_alarm_by(self->alarm, post_next(self, now.mono_ms));
+    if (self->options.on_stir)
+        self->options.on_stir(self->options.self);
 }
 
 /* ---- life ---- */
@@ -406,6 +401,7 @@ static enum ald_rc post_open(post_t *self, struct ald_err *err)
                                                 .on_late = post_late,
                                                 .on_head = post_head,
                                                 .on_welcome = post_welcome,
+                                                .on_away = post_away_now,
                                                 .on_round = post_round};
     return ald_courier_new(self->loop, &options, &self->courier, err);
 }
@@ -421,13 +417,13 @@ enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t *
     self->drain = options->drain;
     self->hints = hints_new();
     self->last = &self->first;
-    self->timer = -1;
+    self->alarm = ald_alarm_new(loop, post_ring, self);
     (void)pthread_mutex_init(&self->lock, NULL);
     self->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     ALD_ASSERT(self->event >= 0);
     ald_spool_t *spool = drain_spool(self->drain);
-    ald_window_init(&self->window, options->adopts ? ald_spool_last_number(spool) + 1
-                                                   : ald_spool_next_number(spool));
+    self->numbers = numbers_new(spool, options->adopts ? ald_spool_last_number(spool) + 1
+                                                       : ald_spool_next_number(spool));
     enum ald_rc rc = post_open(self, err);
     if (rc != ALD_OK) {
         post_destroy(&self);
@@ -438,8 +434,9 @@ enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t *
     zmq_pollitem_t item = {.fd = self->event, .events = ZMQ_POLLIN};
     (void)zloop_poller(loop, &item, post_event, self);
     zloop_poller_set_tolerant(loop, &item);
-    self->timer = zloop_timer(loop, POST_TICK_MS, 0, post_tick, self);
+    self->watched = true;
     self->wake_at = 1;
+    post_stir(self);
     *out = self;
     return ALD_OK;
 }
@@ -449,6 +446,7 @@ void post_close(post_t *self)
     (void)pthread_mutex_lock(&self->lock);
     self->closed = true;
     (void)pthread_mutex_unlock(&self->lock);
+    numbers_close(self->numbers);
     atomic_store(&self->shut, true);
     for (unsigned wave = 0; wave < POST_WAVES; wave++)
         post_wake(&self->turn[wave]);
@@ -459,16 +457,16 @@ void post_destroy(post_t **self_p)
     post_t *self = *self_p;
     if (!self)
         return;
-    if (self->timer >= 0) {
+    if (self->watched) {
         zmq_pollitem_t item = {.fd = self->event, .events = ZMQ_POLLIN};
         zloop_poller_end(self->loop, &item);
-        (void)zloop_timer_end(self->loop, self->timer);
     }
+    ald_alarm_destroy(&self->alarm);
     ald_courier_destroy(&self->courier);
     hints_destroy(&self->hints);
     close(self->event);
     (void)pthread_mutex_destroy(&self->lock);
-    ald_window_free(&self->window);
+    numbers_destroy(&self->numbers);
     free(self->late);
     free(self);
     *self_p = NULL;

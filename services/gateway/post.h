@@ -50,6 +50,9 @@ struct post_options {
     /* It is not our spool: no number is given, and none is told as settled above those that lie
      * there. If it is a copy, the other one's gateway may live, and number on. */
     bool adopts;
+    /* Something has changed of what is told below and by the drain; may be NULL. */
+    void (*on_stir)(void *self);
+    void *self;
 };
 
 ALD_NODISCARD enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t **out,

@@ -17,7 +17,7 @@ static void test_example(void **state)
     (void)state;
     struct http_crew crew;
     struct http_watch watch = {0};
-    http_crew_init(&crew, HEAD_MS);
+    http_crew_init(&crew, HEAD_MS, NULL, NULL);
     http_crew_join(&crew, &watch);
     http_watch_body(&watch, 2000);
     http_crew_tick(&crew, 1999);
@@ -64,7 +64,7 @@ static void test_who_is_cut_off(void **state)
     for (size_t i = 0; i < ALD_COUNT(cases); i++) {
         struct http_crew crew;
         struct http_watch watches[THREADS_MAX] = {0};
-        http_crew_init(&crew, HEAD_MS);
+        http_crew_init(&crew, HEAD_MS, NULL, NULL);
         for (size_t w = 0; w < THREADS_MAX; w++) {
             http_crew_join(&crew, &watches[w]);
             watch_be(&watches[w], cases[i].threads[w]);
@@ -86,7 +86,7 @@ static void test_the_next_wait_begins_anew(void **state)
     (void)state;
     struct http_crew crew;
     struct http_watch watch = {0};
-    http_crew_init(&crew, HEAD_MS);
+    http_crew_init(&crew, HEAD_MS, NULL, NULL);
     http_crew_join(&crew, &watch);
     http_watch_head(&watch);
     http_crew_tick(&crew, 1000);
@@ -108,7 +108,7 @@ static void test_a_crowd_that_stays(void **state)
     (void)state;
     struct http_crew crew;
     struct http_watch watch = {0};
-    http_crew_init(&crew, HEAD_MS);
+    http_crew_init(&crew, HEAD_MS, NULL, NULL);
     http_crew_join(&crew, &watch);
     (void)http_watch_done(&watch);
     http_crew_tick(&crew, 1000);
@@ -130,6 +130,44 @@ static void test_a_crowd_that_stays(void **state)
     http_crew_free(&crew);
 }
 
+static void stir(void *stirred)
+{
+    (*(unsigned *)stirred)++;
+}
+
+/* Whoever ticks may sleep as long as nobody waits for a client, and is woken once when one does. */
+static void test_nobody_ticks_for_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *threads; /* as above */
+        bool ticks;
+    } cases[] = {{"ff", false}, {"xf", false}, {"hf", true}, {"bf", true}, {"xx", true}};
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct http_crew crew;
+        struct http_watch watches[2] = {0};
+        unsigned stirred = 0;
+        http_crew_init(&crew, HEAD_MS, stir, &stirred);
+        for (size_t w = 0; w < 2; w++) {
+            http_crew_join(&crew, &watches[w]);
+            watch_be(&watches[w], cases[i].threads[w]);
+        }
+        assert_int_equal(stirred, 0); /* nobody was asleep */
+        if (http_crew_tick(&crew, 1000) != cases[i].ticks)
+            fail_msg("%s", cases[i].threads);
+        watch_be(&watches[0], 'x');
+        watch_be(&watches[0], 'f');
+        assert_int_equal(stirred, 0);
+        watch_be(&watches[0], i % 2 == 0 ? 'h' : 'b');
+        watch_be(&watches[1], 'h');
+        assert_int_equal(stirred, cases[i].ticks ? 0 : 1);
+        assert_true(http_crew_tick(&crew, 2000));
+        for (size_t w = 0; w < 2; w++)
+            http_crew_leave(&crew, &watches[w]);
+        http_crew_free(&crew);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +175,7 @@ int main(void)
         cmocka_unit_test(test_who_is_cut_off),
         cmocka_unit_test(test_the_next_wait_begins_anew),
         cmocka_unit_test(test_a_crowd_that_stays),
+        cmocka_unit_test(test_nobody_ticks_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
