@@ -5,6 +5,7 @@
 #include "common/base/text.h"
 #include "services/tracker/outcome.h"
 #include "services/tracker/query.h"
+#include "services/tracker/rest.h"
 
 struct call {
     zframe_t *who; /* NULL: free */
@@ -229,4 +230,13 @@ void calls_tick(calls_t *self)
         }
         calls_answer(self, call, "busy", NULL);
     }
+}
+
+/* They are few, wait for budgets and pollers, and each for seconds only. */
+int64_t calls_rest_ms(const calls_t *self)
+{
+    for (size_t i = 0; i < CALLS_MAX; i++)
+        if (self->list[i].who)
+            return 0;
+    return REST_NOTHING;
 }

@@ -29,6 +29,8 @@ const char *calls_outcome(calls_t *self, const struct msg_outcome *outcome);
 
 /* Tell those whose time is up. */
 void calls_tick(calls_t *self);
+/* See rest.h. */
+int64_t calls_rest_ms(const calls_t *self);
 
 /* The accounts' budgets were renewed: count those again that are under way. NULL is allowed. */
 void calls_recount(const calls_t *self);

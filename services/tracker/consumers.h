@@ -58,6 +58,8 @@ void consumers_dropped(consumers_t *self, const char *letter);
 
 /* Leases and waits that are over. */
 void consumers_tick(consumers_t *self);
+/* See rest.h. */
+int64_t consumers_rest_ms(const consumers_t *self);
 
 /* For the books of `status`, and for metrics. */
 struct consumers_sum {

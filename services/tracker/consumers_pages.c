@@ -5,6 +5,7 @@
 #include "common/base/metrics.h"
 #include "services/tracker/consumers_inside.h"
 #include "services/tracker/reader.h"
+#include "services/tracker/rest.h"
 
 static struct ald_metric consumers_handed = {.kind = ALD_COUNTER,
                                              .name = "aldaba_consumer_events_total",
@@ -227,4 +228,27 @@ void consumers_tick(consumers_t *self)
         consumers_return_due(self, one, -1, now_ms);
         consumers_serve(self, one);
     }
+}
+
+/* Of one: its leases and delays, its returns, and who waits for it. */
+static int64_t consumers_rest_of(const consumers_t *self, const struct durable *one,
+                                 int64_t mono_ms)
+{
+    const int64_t now_ms = tracker_now(self->tracker).run_ms;
+    int64_t least_ms = rest_until(one->core.next_ms, now_ms);
+    for (size_t i = 0; i < one->return_count; i++)
+        if (one->returns[i].instance >= 0)
+            least_ms = rest_less(least_ms, rest_until(one->returns[i].due_ms, now_ms));
+    for (const struct pull *pull = one->first; pull && !one->reading; pull = pull->next)
+        least_ms = rest_less(least_ms, pull->closed ? 0 : rest_until(pull->until_ms, mono_ms));
+    return least_ms;
+}
+
+int64_t consumers_rest_ms(const consumers_t *self)
+{
+    const int64_t mono_ms = ald_clock_now().mono_ms;
+    int64_t least_ms = self->dirty || self->owed || self->woken ? 0 : REST_NOTHING;
+    for (size_t i = 0; i < self->count && least_ms > 0; i++)
+        least_ms = rest_less(least_ms, consumers_rest_of(self, self->list[i], mono_ms));
+    return least_ms;
 }

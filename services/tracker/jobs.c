@@ -14,6 +14,7 @@
 #include "services/tracker/jwks.h"
 #include "services/tracker/pending_batch.h"
 #include "services/tracker/pushes.h"
+#include "services/tracker/rest.h"
 #include "services/tracker/sinks.h"
 #include "services/tracker/vault_submits.h"
 #include "services/tracker/vault_ways.h"
@@ -264,6 +265,29 @@ void jobs_tick(jobs_t *self)
         else
             jobs_hand_out(self, &self->pollers[i]);
     }
+}
+
+/* A poller that says that it has credit is given what there is at once; here is what comes then. */
+int64_t jobs_rest_ms(const jobs_t *self)
+{
+    const struct tracker *tracker = self->tracker;
+    const int64_t mono_ms = ald_clock_now().mono_ms;
+    const int64_t run_ms = tracker_now(tracker).run_ms;
+    int64_t least_ms = REST_NOTHING;
+    bool credit = false;
+    bool jwks = false;
+    for (size_t i = 0; i < self->count; i++) {
+        const struct jobs_poller *poller = &self->pollers[i];
+        least_ms = rest_less(least_ms, rest_until(poller->heard_ms + JOBS_GONE_MS + 1, mono_ms));
+        credit = credit || poller->credit > 0;
+        jwks = jwks || (poller->credit > 0 && poller->jwks);
+    }
+    if (credit) {
+        least_ms = rest_less(least_ms, pushes_rest_ms(tracker->pushes));
+        least_ms =
+            rest_less(least_ms, rest_until(pending_ready_ms(tracker->pending, run_ms), run_ms));
+    }
+    return jwks ? rest_less(least_ms, jwks_rest_ms(tracker->jwks)) : least_ms;
 }
 
 static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *ready)

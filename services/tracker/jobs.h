@@ -15,6 +15,8 @@ void jobs_destroy(jobs_t **self_p);
 void jobs_drain(jobs_t *self);
 /* Hand out what is queued, as far as pollers have credit; notice those that are gone. */
 void jobs_tick(jobs_t *self);
+/* See rest.h. */
+int64_t jobs_rest_ms(const jobs_t *self);
 /* Memory was thrown away: no lease is under way. */
 void jobs_reset(jobs_t *self);
 

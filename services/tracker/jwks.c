@@ -8,6 +8,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "services/tracker/jwks_plan.h"
+#include "services/tracker/rest.h"
 #include "services/tracker/vault_jwks.h"
 
 static struct ald_metric jwks_fetches = {.kind = ALD_COUNTER,
@@ -189,6 +190,19 @@ bool jwks_lease(jwks_t *self, uint64_t lease, struct msg_lease *out)
         return true;
     }
     return false;
+}
+
+int64_t jwks_rest_ms(const jwks_t *self)
+{
+    const int64_t now_ms = ald_clock_now().mono_ms;
+    int64_t least_ms = REST_NOTHING;
+    for (size_t i = 0; self && i < self->count; i++) {
+        const struct jwks_entry *entry = &self->list[i];
+        int64_t at_ms =
+            entry->lease != 0 ? entry->until_ms : jwks_plan_due(&entry->plan, entry->random);
+        least_ms = rest_less(least_ms, rest_until(at_ms, now_ms));
+    }
+    return least_ms;
 }
 
 /* What is wrong with the answer; NULL: nothing, and these are its keys. room holds the words. */

@@ -29,6 +29,8 @@ void jwks_missed(jwks_t *self, const char *provider);
 
 /* The next fetch that is due, under this number: fill its lease. False: none is. */
 ALD_NODISCARD bool jwks_lease(jwks_t *self, uint64_t lease, struct msg_lease *out);
+/* See rest.h; where a poller takes such leases. */
+int64_t jwks_rest_ms(const jwks_t *self);
 
 /* Within a transaction: what a poller brought back of one. The word of its acknowledgement. */
 const char *jwks_outcome(jwks_t *self, const struct msg_outcome *outcome);

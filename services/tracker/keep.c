@@ -15,6 +15,7 @@
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pushes.h"
 #include "services/tracker/reader.h"
+#include "services/tracker/rest.h"
 #include "services/tracker/sinks.h"
 #include "services/tracker/vault_index.h"
 #include "services/tracker/vault_letters.h"
@@ -424,12 +425,17 @@ static bool keep_purge_due(const struct tracker *self, bool idle, int64_t mono_m
     return mono_ms - self->purged_at_ms >= (self->purging ? step_ms : KEEP_PURGE_MS);
 }
 
+/* The next heartbeat row, in service time. */
+static int64_t keep_beat_at(const struct tracker *self)
+{
+    bool work = pending_count(self->pending) > 0 || park_count(self->park) > 0 || self->learned;
+    return self->beat_ms + (work ? KEEP_BEAT_MS : 10 * KEEP_BEAT_MS);
+}
+
 void keep_tick(struct tracker *self, bool idle)
 {
     int64_t mono_ms = ald_clock_now().mono_ms;
-    bool work = pending_count(self->pending) > 0 || park_count(self->park) > 0 || self->learned;
-    int64_t beat_ms = work ? KEEP_BEAT_MS : 10 * KEEP_BEAT_MS;
-    if (tracker_now(self).run_ms - self->beat_ms >= beat_ms)
+    if (tracker_now(self).run_ms >= keep_beat_at(self))
         keep_beat(self);
     if (self->open && mono_ms - self->told_mark_ms >= KEEP_BEAT_MS) {
         keep_mark(self);
@@ -449,6 +455,19 @@ void keep_tick(struct tracker *self, bool idle)
         quota_forget(self->quota);
         self->networks_at_ms = mono_ms;
     }
+}
+
+/* Each thing that is done a little at a time goes on with the next tick. */
+int64_t keep_rest_ms(const struct tracker *self)
+{
+    const int64_t mono_ms = ald_clock_now().mono_ms;
+    if (self->purging || vault_index_running(&self->vault) || vault_unindexed(&self->vault) > 0)
+        return 0;
+    int64_t least_ms = rest_until(keep_beat_at(self), tracker_now(self).run_ms);
+    least_ms = rest_less(least_ms, rest_until(self->told_mark_ms + KEEP_BEAT_MS, mono_ms));
+    if (self->vault.last_arrival > self->kept_arrival)
+        least_ms = rest_less(least_ms, rest_until(self->kept_at_ms + KEEP_SNAPSHOT_MS, mono_ms));
+    return rest_less(least_ms, rest_until(self->purged_at_ms + KEEP_PURGE_MS, mono_ms));
 }
 
 void keep_last(struct tracker *self)

@@ -24,6 +24,8 @@ void keep_sender(struct tracker *self, const struct sender *sender);
 
 /* Called each tick; does what is due. idle: nothing came in for a while. */
 void keep_tick(struct tracker *self, bool idle);
+/* See rest.h. */
+int64_t keep_rest_ms(const struct tracker *self);
 
 /* Before a clean stop: a beat, a snapshot, the mark. */
 void keep_last(struct tracker *self);

@@ -5,6 +5,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/net/courier.h"
+#include "services/tracker/rest.h"
 #include "services/tracker/vault_letters.h"
 
 enum {
@@ -31,6 +32,7 @@ static void outbox_settled(void *arg, void *tag, const struct msg_ack *ack)
         ald_log(ALD_ERROR, "outbox.refused", "num=%" PRIu64 " reason=%s", ack->num, ack->reason);
         return;
     }
+    tracker_stir(self->tracker);
     if (self->settled_count < OUTBOX_UNDER_WAY)
         self->settled[self->settled_count++] = ack->num;
     if (self->settled_count == OUTBOX_UNDER_WAY)
@@ -141,6 +143,14 @@ void outbox_clear(outbox_t *self)
         vault_outbox_remove(&self->tracker->vault, self->settled[i]);
     self->settled_count = 0;
     (void)tracker_commit(self->tracker);
+}
+
+/* With as many under way as may be, the dlq's answer is waited for. */
+int64_t outbox_rest_ms(const outbox_t *self)
+{
+    bool more = (int64_t)self->sent < self->tracker->vault.last_outbox &&
+                ald_courier_items(self->courier) < OUTBOX_UNDER_WAY;
+    return more || self->settled_count > 0 ? 0 : REST_NOTHING;
 }
 
 void outbox_reset(outbox_t *self)

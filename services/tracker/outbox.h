@@ -16,6 +16,8 @@ void outbox_sweep(outbox_t *self);
 void outbox_hurry(outbox_t *self);
 /* Delete what the dlq has acknowledged: in a transaction of its own. */
 void outbox_clear(outbox_t *self);
+/* See rest.h. */
+int64_t outbox_rest_ms(const outbox_t *self);
 /* The store was read back: what is under way is not known any more. */
 void outbox_reset(outbox_t *self);
 

@@ -138,6 +138,12 @@ int64_t park_take_due(park_t *self, int64_t now_ms, char *ref, size_t cap)
     return no;
 }
 
+int64_t park_next_ms(const park_t *self)
+{
+    const struct ald_heap_node *first = ald_heap_first(self->due);
+    return first ? first->key : INT64_MAX;
+}
+
 size_t park_count(const park_t *self)
 {
     return ald_heap_size(self->due);

@@ -26,6 +26,9 @@ int64_t park_take(park_t *self, const char *ref, struct park_item *out);
 /* Take out one whose time is up. 0 = none. ref is filled (cap bytes). */
 int64_t park_take_due(park_t *self, int64_t now_ms, char *ref, size_t cap);
 
+/* When the time of the next one is up; INT64_MAX: there is none. */
+int64_t park_next_ms(const park_t *self);
+
 size_t park_count(const park_t *self);
 /* How many, and how many bytes, of a provider. */
 void park_share(const park_t *self, const char *provider, uint64_t *count, uint64_t *bytes);

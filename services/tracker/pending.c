@@ -439,6 +439,12 @@ enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
     return PENDING_WAITS;
 }
 
+int64_t pending_next_ms(const pending_t *self)
+{
+    const struct ald_heap_node *first = ald_heap_first(self->due);
+    return first ? first->key : INT64_MAX;
+}
+
 size_t pending_count(const pending_t *self)
 {
     return shards_count(self->by_id);

@@ -137,6 +137,12 @@ enum pending_due_kind {
 enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
                                   struct pending_task **task);
 
+/* When pending_due has something to look at, if nothing comes in; INT64_MAX: never. */
+int64_t pending_next_ms(const pending_t *self);
+/* When pending_lease may give a queued task, if nothing is told: not above now_ms: now, or it can't
+ * be said. INT64_MAX: none is queued. */
+int64_t pending_ready_ms(const pending_t *self, int64_t now_ms);
+
 /* How long a lease of this profile lasts: as the settings say, or longer, so that no request of it
  * is cut off by its lease. */
 int64_t pending_lease_ms(const pending_t *self, const struct ald_profile *profile);

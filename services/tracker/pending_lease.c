@@ -51,6 +51,22 @@ struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t le
     return NULL;
 }
 
+int64_t pending_ready_ms(const pending_t *self, int64_t now_ms)
+{
+    int64_t least_ms = INT64_MAX;
+    for (size_t i = 0; i < self->account_count; i++) {
+        const struct pending_account *account = self->accounts[i];
+        for (unsigned use = 0; account->queued > 0 && use < ALD_COUNT(account->queue); use++) {
+            if (!account->queue[use].first)
+                continue;
+            int64_t at_ms = budget_when(&account->budget, (enum budget_use)use, now_ms);
+            at_ms = at_ms == BUDGET_UNTOLD ? now_ms : at_ms;
+            least_ms = at_ms < least_ms ? at_ms : least_ms;
+        }
+    }
+    return least_ms;
+}
+
 struct pending_task *pending_lease_with(pending_t *self, struct pending_task *lead, uint64_t lease,
                                         int64_t now_ms)
 {

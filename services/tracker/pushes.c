@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "common/config/facade_word.h"
 #include "common/config/request.h"
+#include "services/tracker/rest.h"
 #include "services/tracker/vault_letters.h"
 #include "services/tracker/vault_pushes.h"
 
@@ -198,6 +199,11 @@ size_t pushes_lease(pushes_t *self, uint64_t *lease, size_t credit, zmsg_t **msg
     if (self->now.count < credit && self->now.bytes < PUSHES_BYTES_MAX) /* none was left */
         self->next_ms = now_ms + 1000;
     return self->now.count;
+}
+
+int64_t pushes_rest_ms(const pushes_t *self)
+{
+    return rest_until(self->next_ms, tracker_now(self->tracker).run_ms);
 }
 
 /* ---- outcomes ---- */

@@ -36,6 +36,8 @@ void pushes_back(struct tracker *tracker);
 size_t pushes_lease(pushes_t *self, uint64_t *lease, size_t credit, zmsg_t **msg,
                     void (*begin)(void *context, zmsg_t **msg), void *context);
 
+/* See rest.h; where a poller takes such leases. */
+int64_t pushes_rest_ms(const pushes_t *self);
 /* Within a transaction: what a poller says of one. The word of its acknowledgement. */
 const char *pushes_outcome(pushes_t *self, const struct msg_outcome *outcome);
 

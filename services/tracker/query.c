@@ -16,6 +16,7 @@
 #include "services/tracker/pending_again.h"
 #include "services/tracker/providers.h"
 #include "services/tracker/reader.h"
+#include "services/tracker/rest.h"
 
 enum { QUERY_TURN = 64, QUERY_BACKUP_PAGES = 2000 };
 
@@ -169,6 +170,11 @@ void query_tick(query_t *self)
     if (rc == ALD_OK) /* a store without the keys of its URLs is half a store */
         rc = keyfile_copy(&self->tracker->keys, self->backup_ask.dir, &err);
     query_backup_end(self, query_backup_word(rc), err.text);
+}
+
+int64_t query_rest_ms(const query_t *self)
+{
+    return self->backup ? 0 : REST_NOTHING;
 }
 
 /* Status and audit are the same figures; who asks for an audit judges them, and asks again. */

@@ -17,5 +17,7 @@ void query_ask_task(query_t *self, zframe_t **who_p, const struct msg_get *get);
 void query_forget(query_t *self);
 /* Step a backup that is under way. */
 void query_tick(query_t *self);
+/* See rest.h. */
+int64_t query_rest_ms(const query_t *self);
 
 #endif

@@ -280,6 +280,7 @@ static int reader_read(zloop_t *loop, zsock_t *pipe, void *arg)
             consumers_page(self->tracker->consumers, &msg);
         zmsg_destroy(&msg);
     }
+    tracker_stir(self->tracker);
     consumers_turn(self->tracker->consumers); /* may close the store, and with it this reader */
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "services/tracker/consumers.h"
+#include "services/tracker/rest.h"
 #include "services/tracker/sinks_inside.h"
 
 enum {
@@ -326,4 +327,20 @@ void sinks_tick(sinks_t *self)
             sinks_pull(self, self->list[i]);
     if (self->count > 0)
         sinks_measure(self);
+}
+
+/* One that holds events is looked at all the time: its pollers, its breaker. One that waits for
+ * events is told when they come. */
+int64_t sinks_rest_ms(const sinks_t *self)
+{
+    const int64_t now_ms = ald_clock_now().mono_ms;
+    int64_t least_ms = REST_NOTHING;
+    for (size_t i = 0; i < self->count; i++) {
+        const struct sink *sink = self->list[i];
+        if (sink->held > 0 || (sink->gone && sink->asking == 0))
+            return 0;
+        if (sink->asking == 0 && !sink->paused)
+            least_ms = rest_less(least_ms, rest_until(sink->ask_ms, now_ms));
+    }
+    return least_ms;
 }

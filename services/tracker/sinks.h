@@ -36,6 +36,8 @@ bool sinks_answer(sinks_t *self, zmsg_t **msg_p);
 
 /* Ask for events, and see which leases are over. */
 void sinks_tick(sinks_t *self);
+/* See rest.h. */
+int64_t sinks_rest_ms(const sinks_t *self);
 
 /* Put posts that may go now into msg, as leases from *lease + 1 on, for this poller; at most
  * credit. How many. */

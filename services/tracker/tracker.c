@@ -27,11 +27,11 @@
 #include "services/tracker/query.h"
 #include "services/tracker/reader.h"
 #include "services/tracker/renew.h"
+#include "services/tracker/rest.h"
 #include "services/tracker/sinks.h"
 #include "services/tracker/verify.h"
 
 enum {
-    TRACKER_TICK_MS = 20,
     TRACKER_GAP_MS = 1000, /* a loop that stood still so long was stopped: service time too */
     TRACKER_RETRY_MS = 1000,
     TRACKER_DUE_LIMIT = 500,
@@ -126,6 +126,7 @@ static int tracker_on_settled(zloop_t *loop, zmq_pollitem_t *item, void *arg)
 {
     (void)loop, (void)item;
     struct tracker *self = arg;
+    tracker_stir(self); /* what could not be sent comes back */
     ald_store_settle_heard(self->vault.store);
     ald_gate_turn(self->gate);
     (void)ald_store_settled(self->vault.store); /* when there was nothing to send, too */
@@ -231,7 +232,14 @@ static void tracker_retry_store(struct tracker *self)
     self->retry_ms = ald_clock_now().mono_ms + TRACKER_RETRY_MS;
 }
 
-bool tracker_awake(struct tracker *self)
+void tracker_stir(struct tracker *self)
+{
+    if (self->alarm)
+        ald_alarm_within(self->alarm, REST_LEAST_MS);
+}
+
+/* True: the loop had stood still. */
+static bool tracker_turn(struct tracker *self)
 {
     int64_t now_ms = ald_clock_now().mono_ms;
     int64_t gap_ms = now_ms - self->turned_ms;
@@ -243,6 +251,12 @@ bool tracker_awake(struct tracker *self)
     return true;
 }
 
+bool tracker_awake(struct tracker *self)
+{
+    tracker_stir(self);
+    return tracker_turn(self);
+}
+
 static void tracker_clocks(struct tracker *self)
 {
     vault_begin(&self->vault);
@@ -252,16 +266,13 @@ static void tracker_clocks(struct tracker *self)
     (void)tracker_commit(self);
 }
 
-static int tracker_tick(zloop_t *loop, int timer, void *arg)
+static void tracker_tick(struct tracker *self)
 {
-    (void)loop;
-    (void)timer;
-    struct tracker *self = arg;
     if (!self->open) {
         tracker_retry_store(self);
-        return 0;
+        return;
     }
-    bool stood = tracker_awake(self);
+    bool stood = tracker_turn(self);
     events_drain(self->events); /* what others say comes before what clocks say */
     if (self->open)
         jobs_drain(self->jobs);
@@ -271,11 +282,11 @@ static int tracker_tick(zloop_t *loop, int timer, void *arg)
         tracker_clocks(self);
     }
     if (!self->open)
-        return 0;
+        return;
     jobs_tick(self->jobs);
     outbox_clear(self->outbox);
     if (!self->open)
-        return 0;
+        return;
     outbox_sweep(self->outbox);
     query_tick(self->query);
     calls_tick(self->calls);
@@ -285,7 +296,13 @@ static int tracker_tick(zloop_t *loop, int timer, void *arg)
         self->busy_ms = now_ms;
     self->seen_rows = rows;
     keep_tick(self, now_ms - self->busy_ms >= TRACKER_IDLE_MS);
-    return 0;
+}
+
+static void tracker_ring(void *arg)
+{
+    struct tracker *self = arg;
+    tracker_tick(self);
+    ald_alarm_within(self->alarm, rest_ms(self));
 }
 
 static int tracker_second(zloop_t *loop, int timer, void *arg)
@@ -342,7 +359,8 @@ static enum ald_rc tracker_start(void *arg, ald_service_t *service, struct ald_e
     if (rc != ALD_OK)
         return rc;
     zloop_t *loop = ald_service_loop(service);
-    (void)zloop_timer(loop, TRACKER_TICK_MS, 0, tracker_tick, self);
+    self->alarm = ald_alarm_new(loop, tracker_ring, self);
+    tracker_stir(self);
     (void)zloop_timer(loop, 1000, 0, tracker_second, self);
     return ALD_OK;
 }
@@ -351,6 +369,7 @@ static void tracker_reload(void *arg, ald_profiles_t *fresh)
 {
     struct tracker *self = arg;
     renew_profiles(self, fresh);
+    tracker_stir(self);
     sinks_renew(self->sinks);
     if (!self->open || !keep_orphans_found(self))
         return;
@@ -383,6 +402,7 @@ static int tracker_stop(void *arg)
     if (self->open && tracker_settle(self))
         ald_gate_turn(self->gate);
     tracker_unwatch_store(self);
+    ald_alarm_destroy(&self->alarm);
     events_destroy(&self->events);
     jobs_destroy(&self->jobs);
     calls_destroy(&self->calls);

@@ -18,6 +18,7 @@
 #include <czmq.h>
 
 #include "common/base/ident.h"
+#include "common/net/alarm.h"
 #include "common/net/service.h"
 #include "common/net/sock.h"
 #include "common/store/mark.h"
@@ -63,7 +64,7 @@ struct tracker {
      * than TRACKER_GAP_MS after a tick, so what is read first after a stop sees no leap. */
     int64_t run_base_ms;
     int64_t run_since_ms;
-    int64_t turned_ms; /* monotonic time of the last tick */
+    int64_t turned_ms; /* monotonic time of the last turn */
     int64_t beat_ms;   /* service time of the last heartbeat row */
     int64_t told_mark_ms;
     int64_t indexed_at_ms;
@@ -81,8 +82,9 @@ struct tracker {
     uint64_t orphans;     /* open tasks whose profile is not loaded (keep_orphans.h) */
     zhashx_t *away;       /* names of their providers */
     uint64_t lowest_orphan;
-    bool open;  /* the store is, and everything is read back */
-    bool older; /* it may be an older copy: found when it was read back */
+    ald_alarm_t *alarm; /* of the next tick; NULL: there is no loop */
+    bool open;          /* the store is, and everything is read back */
+    bool older;         /* it may be an older copy: found when it was read back */
     int64_t retry_ms;
 
     struct ald_buf scratch; /* for judging */
@@ -112,6 +114,9 @@ struct tracker_now tracker_now(const struct tracker *self);
 /* Every handler of the loop calls this first: if the loop has stood still (SIGSTOP, a suspended
  * machine), service time is set back by the gap before anybody reads it. True: it had. */
 bool tracker_awake(struct tracker *self);
+
+/* Something has changed: the next tick comes soon. tracker_awake does it too. */
+void tracker_stir(struct tracker *self);
 
 /* End a transaction. True: written, go on and tell: what is said waits until it is on disk. False:
  * nothing of it happened, all memory was thrown away; tell nobody anything. */

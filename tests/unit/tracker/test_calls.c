@@ -12,6 +12,7 @@
 
 #include "common/base/text.h"
 #include "services/tracker/query.h"
+#include "services/tracker/rest.h"
 #include "tests/unit/tracker/stage.h"
 
 /* The answers that went out: "rc", or "rc http body". */
@@ -235,6 +236,23 @@ static void test_bounds(void **state)
     calls_destroy(&stage->tracker.calls);
 }
 
+/* As long as somebody waits the tick does not rest. */
+static void test_no_rest_while_somebody_waits(void **state)
+{
+    struct stage *stage = *state;
+    begin(stage);
+    const struct msg_outcome balance = {
+        .then = "unknown", .answered = true, .http = 200, .result = ald_span_str("4.73")};
+    assert_int_equal(calls_rest_ms(stage->tracker.calls), REST_NOTHING);
+    assert_string_equal(ask(stage, 0, ""), "");
+    assert_int_equal(calls_rest_ms(stage->tracker.calls), 0);
+    assert_true(lease(stage));
+    assert_int_equal(calls_rest_ms(stage->tracker.calls), 0);
+    assert_string_equal(tell(stage, &balance), "progress");
+    assert_int_equal(calls_rest_ms(stage->tracker.calls), REST_NOTHING);
+    calls_destroy(&stage->tracker.calls);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_STAGE(test_example),
@@ -243,6 +261,7 @@ int main(void)
                                        ON_STAGE(test_a_ban_holds_the_account),
                                        ON_STAGE(test_reports),
                                        ON_STAGE(test_budgets_tell_them_apart),
-                                       ON_STAGE(test_bounds)};
+                                       ON_STAGE(test_bounds),
+                                       ON_STAGE(test_no_rest_while_somebody_waits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,11 +10,13 @@
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "common/base/text.h"
 #include "services/tracker/consumer.h"
 #include "services/tracker/events.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/reader_inside.h"
+#include "services/tracker/rest.h"
 #include "services/tracker/vault_consumers.h"
 #include "tests/unit/tracker/stage.h"
 
@@ -426,6 +428,55 @@ static void test_rules_of_a_damaged_row(void **state)
 
 #define WITH_CONSUMERS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* The tick rests until who waits has waited enough, a lease is over, or a delay. */
+static void test_rest(void **state)
+{
+    (void)state;
+    consumers_t *consumers = stage->tracker.consumers;
+    assert_int_equal(consumers_rest_ms(consumers), REST_NOTHING);
+    open_one(0);
+    SENT("ok");
+    assert_int_equal(consumers_rest_ms(consumers), REST_NOTHING);
+    pull("", 0);
+    assert_int_equal(consumers_rest_ms(consumers), 100);
+    stage_pass(99);
+    consumers_tick(consumers);
+    SENT("");
+    stage_pass(consumers_rest_ms(consumers));
+    consumers_tick(consumers);
+    SENT("ok [0]"); /* no event */
+    turn();
+    assert_int_equal(consumers_rest_ms(consumers), REST_NOTHING);
+    results(1);
+    pull("", 0);
+    page_comes();
+    assert_int_equal(consumers_rest_ms(consumers), 0); /* to be written */
+    turn();
+    SENT("ok 1 [1]");
+    int64_t rest = consumers_rest_ms(consumers);
+    assert_true(rest > 1000 && rest != REST_NOTHING); /* its lease */
+    settle("ack", 1);
+    assert_int_equal(consumers_rest_ms(consumers), 0);
+    turn();
+    SENT("ok");
+    results(1);
+    pull("", 0);
+    page_comes();
+    turn();
+    SENT("ok 2 [1]");
+    stage_pass(consumers_rest_ms(consumers) - 1);
+    stage->tracker.turned_ms = ald_clock_now().mono_ms;
+    pull("", 0);
+    assert_null(page); /* it is leased */
+    stage_pass(1);
+    stage->tracker.turned_ms = ald_clock_now().mono_ms;
+    assert_int_equal(consumers_rest_ms(consumers), 0);
+    consumers_tick(consumers);
+    page_comes();
+    turn();
+    SENT("ok 2 [1]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +488,7 @@ int main(void)
         WITH_CONSUMERS(test_rule_7_out_of_its_letter),
         WITH_CONSUMERS(test_rule_17_unseen_at_the_end),
         WITH_CONSUMERS(test_rules_of_a_damaged_row),
+        cmocka_unit_test_setup_teardown(test_rest, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

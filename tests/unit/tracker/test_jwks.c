@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "services/tracker/jwks_plan.h"
+#include "services/tracker/rest.h"
 #include "tests/unit/tracker/stage.h"
 
 #define KEY_A "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
@@ -235,6 +236,25 @@ static void test_none(void **state)
     jwks_destroy(&stage->tracker.jwks);
 }
 
+/* The clock is looked at when a fetch is due, and not a moment before. */
+static void test_until_the_next_fetch(void **state)
+{
+    struct stage *stage = *state;
+    assert_int_equal(jwks_rest_ms(NULL), REST_NOTHING);
+    jwks_t *jwks = begin(stage, ONE);
+    assert_int_equal(jwks_rest_ms(jwks), 0);
+    assert_true(lease(jwks));
+    assert_int_equal(jwks_rest_ms(jwks), JWKS_LEASE_MS);
+    assert_string_equal(good(stage, SET(OKP(KEY_A))), "applied");
+    int64_t rest = jwks_rest_ms(jwks);
+    assert_true(rest > 1);
+    stage_pass(rest - 1);
+    assert_false(lease(jwks));
+    stage_pass(1);
+    assert_true(lease(jwks));
+    jwks_destroy(&stage->tracker.jwks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {ON_STAGE(test_example),
@@ -243,6 +263,7 @@ int main(void)
                                        ON_STAGE(test_another_address),
                                        ON_STAGE(test_renewed),
                                        ON_STAGE(test_missed_and_lost),
-                                       ON_STAGE(test_none)};
+                                       ON_STAGE(test_none),
+                                       ON_STAGE(test_until_the_next_fetch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,6 +216,46 @@ static void test_breaker(void **state)
     pending_destroy(&pending);
 }
 
+/* When a queued task may go is known to the millisecond, where that is a matter of time. */
+static void test_when_the_next_may_go(void **state)
+{
+    (void)state;
+    const struct ald_profile profile = within((struct ald_budget){.requests = 2, .per_ms = 1000});
+    pending_t *pending = made();
+    add_many(pending, &profile, 3);
+    assert_int_equal(pending_next_ms(pending), STALE);
+    assert_int_equal(pending_ready_ms(pending, 0), INT64_MAX); /* none is queued */
+    assert_int_equal(due(pending, STALE, false), 0);
+    assert_true(pending_ready_ms(pending, STALE) <= STALE); /* a mark is to be written */
+    struct pending_task *first = lease(pending, &profile, STALE);
+    assert_true(pending_ready_ms(pending, STALE) <= STALE);
+    assert_non_null(lease(pending, &profile, STALE));
+    assert_true(pending_ready_ms(pending, STALE) <= STALE); /* nobody can say */
+    struct pending_poll poll = not_ready;
+    poll.lease = first->lease;
+    pending_polled(pending, first, &poll, STALE + 6000);
+    save(pending, &profile, STALE + 6000);
+    assert_int_equal(pending_ready_ms(pending, STALE + 6000), STALE + 7000);
+    assert_null(lease(pending, &profile, STALE + 6999));
+    assert_non_null(lease(pending, &profile, STALE + 7000));
+    assert_int_equal(pending_ready_ms(pending, STALE + 7000), INT64_MAX);
+    pending_destroy(&pending);
+}
+
+static void test_when_a_block_is_over(void **state)
+{
+    (void)state;
+    pending_t *pending = made();
+    add_many(pending, &two, 1);
+    assert_int_equal(due(pending, STALE, false), 0);
+    assert_true(pending_ready_ms(pending, STALE) <= STALE);
+    budget_block(&pending_account(pending, &two)->budget, STALE + 300000, "BANNED");
+    assert_int_equal(pending_ready_ms(pending, STALE), STALE + 300000);
+    assert_null(lease(pending, &two, STALE + 299999));
+    assert_non_null(lease(pending, &two, STALE + 300000));
+    pending_destroy(&pending);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +267,8 @@ int main(void)
         cmocka_unit_test(test_a_pause_keeps_nothing_else),
         cmocka_unit_test(test_budget_of_a_task),
         cmocka_unit_test(test_breaker),
+        cmocka_unit_test(test_when_the_next_may_go),
+        cmocka_unit_test(test_when_a_block_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "common/base/clock.h"
 #include "services/tracker/consumers.h"
+#include "services/tracker/rest.h"
 
 static int64_t now_ms;
 static struct ald_settings settings;
@@ -360,6 +361,29 @@ static void test_answers_of_others(void **state)
 
 #define HERE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
+/* With an empty sink that waits for events the tick rests; with one that holds some it does not. */
+static void test_rest(void **state)
+{
+    (void)state;
+    assert_int_equal(sinks_rest_ms(tracker.sinks), 0); /* it has not asked yet */
+    sinks_tick(tracker.sinks);
+    assert_int_equal(pulls, 1);
+    assert_int_equal(sinks_rest_ms(tracker.sinks), REST_NOTHING);
+    hand_out(5, 5, 10, 1);
+    assert_int_equal(sinks_rest_ms(tracker.sinks), 0);
+    assert_string_equal(lease(1), "5");
+    const struct msg_outcome taken = outcome_of(5, leases, 200, "transient");
+    assert_string_equal(sinks_outcome(tracker.sinks, &taken), "applied");
+    sinks_tick(tracker.sinks);
+    assert_int_equal(sinks_rest_ms(tracker.sinks), REST_NOTHING);
+    write_settings("{}");
+    assert_int_equal(sinks_rest_ms(tracker.sinks), REST_NOTHING); /* it has no answer yet */
+    hand_out(1, 0, 0, 0);
+    assert_int_equal(sinks_rest_ms(tracker.sinks), 0); /* and is let go of now */
+    sinks_tick(tracker.sinks);
+    assert_int_equal(sinks_rest_ms(tracker.sinks), REST_NOTHING);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {HERE(test_example),
@@ -370,6 +394,7 @@ int main(void)
                                        HERE(test_down),
                                        HERE(test_too_large),
                                        HERE(test_out_of_the_settings),
-                                       HERE(test_answers_of_others)};
+                                       HERE(test_answers_of_others),
+                                       HERE(test_rest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
