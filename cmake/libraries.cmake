@@ -29,8 +29,9 @@ ald_package(MSGPACK msgpack>=4)
 ald_package(JANSSON jansson)
 ald_package(YAML yaml-0.1)
 ald_package(SYSTEMD libsystemd)
+ald_package(GCRYPT libgcrypt>=1.8)
+ald_package(SODIUM libsodium)
 find_package(CURL REQUIRED)
-find_package(OpenSSL REQUIRED)
 find_package(SQLite3 REQUIRED)
 
 # Debian's civetweb has no .pc file, and its CMake export demands a program of another package.

@@ -93,6 +93,38 @@ static void test_ed25519(void **state)
     ald_buf_free(&bytes);
 }
 
+/* Signed is the empty message (7.1, test 1); and the signature before with the group's order added
+ * to its number, which verifies where that is not looked at: two signatures of one message. */
+static void test_ed25519_edges(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *signature, *message;
+        bool ok;
+    } cases[] = {
+        {"d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+         "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
+         "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+         "", true},
+        {"3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+         "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+         "f52db7415978abc61b2c2eb6aeebfca0387b2eaeb4302aeeb00d291612bb0c10",
+         "\x72", false},
+    };
+    struct ald_buf bytes;
+    ald_buf_init(&bytes, 96);
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        ald_buf_reset(&bytes);
+        assert_int_equal(ald_hex_decode(&bytes, ald_span_str(cases[i].key)), ALD_OK);
+        assert_int_equal(ald_hex_decode(&bytes, ald_span_str(cases[i].signature)), ALD_OK);
+        assert_int_equal(bytes.len, 96);
+        assert_int_equal(
+            ald_ed25519_ok(bytes.data, bytes.data + 32, ald_span_str(cases[i].message)),
+            cases[i].ok);
+    }
+    ald_buf_free(&bytes);
+}
+
 static void test_equal(void **state)
 {
     (void)state;
@@ -148,7 +180,7 @@ int main(void)
         cmocka_unit_test(test_a_file),         cmocka_unit_test(test_sha256),
         cmocka_unit_test(test_hmac),           cmocka_unit_test(test_equal),
         cmocka_unit_test(test_random_differs), cmocka_unit_test(test_hmac_of_pieces),
-        cmocka_unit_test(test_ed25519),
+        cmocka_unit_test(test_ed25519),        cmocka_unit_test(test_ed25519_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
