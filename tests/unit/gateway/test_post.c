@@ -409,6 +409,35 @@ static void test_closed(void **state)
     assert_int_equal(ends[ITEM_REFUSED], 4);
 }
 
+/* The drain has nothing to do while nothing lies here, so the loop may sleep. */
+static void test_the_drain_rests(void **state)
+{
+    (void)state;
+    unsigned ends[ITEM_FORGOTTEN + 1];
+    assert_true(drain_next_ms(w.drain) == INT64_MAX);
+    work(2, 1, false, ends);
+    assert_int_equal(ends[ITEM_SPOOLED], 2);
+    assert_true(drain_next_ms(w.drain) <= ald_clock_now().mono_ms);
+    tracker_open();
+    loop_until(spool_is_empty);
+    assert_true(drain_next_ms(w.drain) == INT64_MAX);
+    work(1, 1, false, ends);
+    loop_until(spool_is_empty); /* on a slow machine it has come there, too */
+    assert_true(drain_next_ms(w.drain) == INT64_MAX);
+}
+
+/* Nothing but the worker's word wakes the loop for it. */
+static void test_a_hint_wakes(void **state)
+{
+    (void)state;
+    w.disposition = NULL;
+    tracker_open();
+    loop_until(is_welcomed);
+    assert_int_equal(w.heard, 0);
+    post_hint(w.post, "p", 7, 1);
+    loop_until(something_was_heard);
+}
+
 #define POST_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -424,6 +453,8 @@ int main(void)
         POST_TEST(test_numbers_given_up_do_not_hold_the_floor),
         POST_TEST(test_memory_is_bounded),
         POST_TEST(test_closed),
+        POST_TEST(test_the_drain_rests),
+        POST_TEST(test_a_hint_wakes),
     };
     zsys_handler_set(NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
