@@ -37,7 +37,8 @@ def a_prefix(tmp_path_factory):
     if not os.path.exists(os.path.join(tree, "CMakeCache.txt")):
         pytest.skip("ALDABA_BIN is no build folder: nothing can be installed from it")
     prefix = tmp_path_factory.mktemp("prefix")
-    ran("cmake", "--install", tree, "--component", "client", "--prefix", prefix)
+    for component in ("library", "client"):
+        ran("cmake", "--install", tree, "--component", component, "--prefix", prefix)
     return prefix
 
 
