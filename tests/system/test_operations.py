@@ -200,7 +200,8 @@ def test_a_provider_bans_us(places):
 
 
 def test_the_tracker_is_gone(places):
-    with House(settings=BY_HAND, profile=CALM) as one:
+    patient = {**CALM, "callback": {**CALM["callback"], "parked_for": "600s"}}
+    with House(settings=BY_HAND, profile=patient) as one:
         one.start()
         one.tracker.kill9()
         provider_id = one.submit(1, fate="never")[0]
