@@ -125,11 +125,13 @@ static int health_ask(const struct ald_settings *settings, const char *channel, 
     return code;
 }
 
-static int health_one(const struct ald_settings *settings, const char *service)
+/* name is that of a poller, "" with the others. */
+static int health_one(const struct ald_settings *settings, const char *service, const char *name)
 {
     char channel[HEALTH_CHANNEL_MAX];
     char why[ALD_TEXT_MAX] = "";
-    (void)snprintf(channel, sizeof channel, ALD_CHANNEL_CONTROL "-%s", service);
+    (void)snprintf(channel, sizeof channel, ALD_CHANNEL_CONTROL "-%s%s%s", service,
+                   name[0] != '\0' ? "-" : "", name);
     if (!ald_sock_lives(settings->bus.run, channel))
         return health_absent(service, settings->bus.run);
     int code = health_ask(settings, channel, ald_clock_now().mono_ms + HEALTH_WAIT_MS, why);
@@ -146,7 +148,8 @@ static int health_is_poller(const struct dirent *entry)
            strlen(entry->d_name) < HEALTH_CHANNEL_MAX && !strstr(entry->d_name, ".lock");
 }
 
-/* One that is ready is enough: any poller takes any job. */
+/* One that is ready is enough: any poller takes any job. But who has a name in the settings asks
+ * for that one: in its container, where the bus is that of all. */
 static int health_pollers(const struct ald_settings *settings)
 {
     int64_t until_ms = ald_clock_now().mono_ms + HEALTH_WAIT_MS;
@@ -156,8 +159,11 @@ static int health_pollers(const struct ald_settings *settings)
     int count = scandir(settings->bus.run, &entries, health_is_poller, alphasort);
     for (int i = 0; i < count; i++) {
         if (i < HEALTH_POLLERS_MAX && code != CTL_OK &&
-            ald_sock_lives(settings->bus.run, entries[i]->d_name))
-            code = health_ask(settings, entries[i]->d_name, until_ms, why);
+            ald_sock_lives(settings->bus.run, entries[i]->d_name)) {
+            int64_t now_ms = ald_clock_now().mono_ms; /* one that hangs leaves time for others */
+            int64_t share_ms = (until_ms - now_ms) / 2;
+            code = health_ask(settings, entries[i]->d_name, now_ms + share_ms, why);
+        }
         free(entries[i]);
     }
     free(entries);
@@ -178,8 +184,11 @@ static int health_asked(struct ctl *ctl, const char *service)
     zsys_handler_set(NULL);
     zsys_init();
     zsys_set_linger(0);
-    code =
-        strcmp(service, "poller") == 0 ? health_pollers(&settings) : health_one(&settings, service);
+    bool poller = strcmp(service, "poller") == 0;
+    if (poller && settings.poller.name[0] == '\0')
+        code = health_pollers(&settings);
+    else
+        code = health_one(&settings, service, poller ? settings.poller.name : "");
     zsys_shutdown();
     ald_settings_free(&settings);
     return code;

@@ -215,7 +215,8 @@ const struct manual MANUALS[] = {
     {"health",
      "Asks one service whether it is ready to keep its promise: for containers and\n"
      "service managers. The gateway is asked over HTTP, the others at their\n"
-     "control sockets, so that the answer depends on nobody else.",
+     "control sockets, so that the answer depends on nobody else. Of pollers one\n"
+     "that is ready is enough, unless poller.name says which.",
      "aldaba health tracker\n"
      "aldaba health gateway -q\n",
      "0 it is ready\n"

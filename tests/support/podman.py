@@ -36,6 +36,13 @@ def limits():
     return ["--ulimit", f"nofile={files}:{files}", "--ulimit", "nproc=4000:4000"]
 
 
+def driver():
+    """One overlay can't lie on another, as when we are in a container ourselves; the other way copies all."""
+    kind = subprocess.run(["stat", "--file-system", "--format=%T", HOME], capture_output=True, text=True,
+                          check=True).stdout.strip()
+    return "vfs" if kind == "overlayfs" else "overlay"
+
+
 class Failed(AssertionError):
     """A command in a container, or podman itself, ended with another code than 0."""
 
@@ -46,9 +53,9 @@ class Podman:
     def __init__(self):
         HOME.mkdir(parents=True, exist_ok=True)
         self.names = []
-        self.runroot = tempfile.mkdtemp(prefix="ald-podman-")
-        self.argv = ["podman", "--root", str(HOME / "storage"), "--runroot", self.runroot,
-                     "--runtime", RUNC, "--cgroup-manager", "cgroupfs", "--storage-driver", "vfs"]
+        # Both for good: the storage remembers the other.
+        self.argv = ["podman", "--root", str(HOME / "storage"), "--runroot", str(HOME / "run"),
+                     "--runtime", RUNC, "--cgroup-manager", "cgroupfs", "--storage-driver", driver()]
 
     def __enter__(self):
         return self
@@ -56,7 +63,6 @@ class Podman:
     def __exit__(self, *_):
         for name in self.names:
             self("rm", "--force", "--time", "0", name, check=False)
-        shutil.rmtree(self.runroot, ignore_errors=True)
 
     def __call__(self, *words, check=True, timeout_s=WAIT_S, text=None):
         done = subprocess.run([*self.argv, *map(str, words)], capture_output=True, text=True,
@@ -82,16 +88,19 @@ class Podman:
             self("import", packed, self.BASE)
         return self.BASE
 
+    def build(self, target, tag):
+        """An image of the project's Containerfile, on the base instead of one from a registry."""
+        self("build", "--isolation", "chroot", "--network", "host", "--layers", "--build-arg",
+             f"DEBIAN=localhost/{self.base()}", "--file", TOP / "services/deploy/container/Containerfile",
+             "--target", target, "--tag", tag, TOP, timeout_s=2 * WAIT_S)
+        return f"localhost/{tag}"
+
     def start(self, name, *words):
         """A container that goes on, until the context is left."""
         self("rm", "--force", "--time", "0", name, check=False)
         self.names.append(name)
         self("run", "--detach", "--name", name, *limits(), *words)
         return name
-
-    def once(self, image, script, *options):
-        """Run a script in a new container of the image; what it prints."""
-        return self("run", "--rm", "--interactive", *limits(), *options, image, "sh", "-euc", script)
 
     def shell(self, name, script, check=True):
         """A script in a container that runs; what it prints on stdout."""

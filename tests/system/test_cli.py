@@ -300,6 +300,26 @@ def test_health_of_services_that_are_well(house, service):
     assert (done.returncode, done.stdout, done.stderr) == (0, "ready\n", "")
 
 
+def test_health_of_one_poller(house, halted, monkeypatch):
+    """Who has a name asks about that one, as a container does where the bus is that of all."""
+    monkeypatch.setenv("ALDABA__POLLER__NAME", "p1")
+    assert health(house, "poller").stdout == "ready\n"
+    halted("poller1")
+    assert health(house, "poller").returncode == 75
+    monkeypatch.setenv("ALDABA__POLLER__NAME", "p2")
+    assert health(house, "poller").returncode == 69
+
+
+def test_health_of_pollers_of_which_one_hangs(house, halted):
+    second = house.add_poller(2).start()
+    try:
+        halted("poller1")
+        assert health(house, "poller").stdout == "ready\n"
+    finally:
+        second.stop()
+        del house.daemons["poller2"]
+
+
 @pytest.mark.parametrize("service", ["tracker", "dlq", "poller"])
 def test_health_of_a_service_that_hangs(house, halted, service):
     halted("poller1" if service == "poller" else service)
