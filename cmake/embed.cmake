@@ -1,15 +1,26 @@
 # cmake -D OUT=file.c -D FILES="a.yaml;b.yaml" -P embed.cmake: the files as a table of C.
-# Their names without the suffix are the table's; they come sorted.
+# Their names without the suffix are the table's; they come sorted. The table is ALD_BUNDLED of
+# common/config/bundled.h, or what -D HEADER=, -D TABLE= and -D ROW= (its struct) say; with -D WHOLE=ON
+# the names keep their suffixes.
+if(NOT HEADER)
+    set(HEADER common/config/bundled.h)
+    set(TABLE ALD_BUNDLED)
+    set(ROW ald_bundled)
+endif()
 list(SORT FILES)
 set(texts "")
 set(rows "")
 set(number 0)
 foreach(path IN LISTS FILES)
-    get_filename_component(name ${path} NAME_WE)
+    if(WHOLE)
+        get_filename_component(name ${path} NAME)
+    else()
+        get_filename_component(name ${path} NAME_WE)
+    endif()
     file(READ ${path} hex HEX)
     string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
     string(APPEND texts "static const unsigned char BUNDLED_${number}[] = {${bytes}};\n")
     string(APPEND rows "    {\"${name}\", BUNDLED_${number}, sizeof BUNDLED_${number}},\n")
     math(EXPR number "${number} + 1")
 endforeach()
-file(WRITE ${OUT} "#include \"common/config/bundled.h\"\n\n${texts}\nconst struct ald_bundled ALD_BUNDLED[] = {\n${rows}};\nconst size_t ALD_BUNDLED_COUNT = ${number};\n")
+file(WRITE ${OUT} "#include \"${HEADER}\"\n\n${texts}\nconst struct ${ROW} ${TABLE}[] = {\n${rows}};\nconst size_t ${TABLE}_COUNT = ${number};\n")

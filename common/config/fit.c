@@ -41,7 +41,8 @@ static void fit_listeners(const struct ald_settings *settings, struct ald_errors
 static void fit_private(const struct ald_settings *settings, struct ald_errors *errors)
 {
     const char *listen = settings->gateway.private;
-    if (settings->gateway.tokens.count == 0 && strncmp(listen, "127.", 4) != 0)
+    if (settings->gateway.tokens.count + settings->gateway.read_tokens.count == 0 &&
+        strncmp(listen, "127.", 4) != 0)
         fit_wrong(settings, "gateway.private", errors,
                   "which is not a loopback address, and without gateway.tokens anybody could use "
                   "the API.",

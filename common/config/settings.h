@@ -65,7 +65,8 @@ struct ald_settings {
         int64_t resend_after_ms;
         char spool[ALD_PATH_MAX]; /* never "" once loaded */
         uint64_t spool_max_bytes;
-        struct ald_texts tokens; /* resolved */
+        struct ald_texts tokens;      /* resolved */
+        struct ald_texts read_tokens; /* resolved */
         int64_t retry_after_ms;
     } gateway;
     struct {

@@ -98,6 +98,8 @@ static const struct ald_setting SETTINGS_ROWS[] = {
      1024 * 1024 * MIB, 0, NULL, "Largest size of the spool; beyond it providers get 503."},
     {"gateway.tokens", ALD_SETTING_LIST, FIELD(gateway.tokens), "", 0, 0, ALD_SETTING_MASKED, NULL,
      "Bearer tokens of the API; without any it binds to loopback only."},
+    {"gateway.read_tokens", ALD_SETTING_LIST, FIELD(gateway.read_tokens), "", 0, 0,
+     ALD_SETTING_MASKED, NULL, "Bearer tokens of the API that change nothing: they only read."},
     {"gateway.retry_after", ALD_SETTING_DURATION, FIELD(gateway.retry_after_ms), "5s", 1 * SECOND,
      1 * HOUR, 0, NULL, "What Retry-After says with a 503."},
     {"facade.in_php", ALD_SETTING_TEXT, FIELD(facade.in_php), "", 0, 0, 0, NULL,

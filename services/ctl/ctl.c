@@ -119,6 +119,8 @@ int ctl_connect(struct ctl *self)
     ctl_base_of(self, settings.gateway.private);
     if (token == NULL && settings.gateway.tokens.count > 0)
         token = settings.gateway.tokens.item[0];
+    else if (token == NULL && settings.gateway.read_tokens.count > 0)
+        token = settings.gateway.read_tokens.item[0];
     self->api = api_new(self->base, token);
     ald_settings_free(&settings);
     return CTL_OK;

@@ -1,8 +1,9 @@
 /* api.h - the private listener: what programs and people ask of aldaba over HTTP.
  *
- * JSON in, JSON out; errors are application/problem+json. With gateway.tokens set every route but
- * the probes wants one as a bearer token; without, the listener must be on loopback. Requests that
- * change something are refused when a browser sends them for a foreign page.
+ * JSON in, JSON out; errors are application/problem+json. With gateway.tokens or read_tokens set
+ * every route but the probes and the page wants one as a bearer token; without, the listener must
+ * be on loopback. Requests that change something are refused when a browser sends them for a
+ * foreign page.
  *
  * Threads: the listener's. The atomics of struct api are set by the loop.
  */
@@ -13,6 +14,7 @@
 
 #include "common/config/settings.h"
 #include "common/net/service.h"
+#include "services/gateway/actions.h"
 #include "services/gateway/caller.h"
 #include "services/gateway/current.h"
 #include "services/gateway/http.h"
@@ -23,10 +25,13 @@ struct api {
     const ald_service_t *service;
     caller_t *caller;
     keyring_t *keyring;
+    actions_t *actions;
     current_t *current;                /* profiles; NULL: none are known */
     char base[ALD_ENDPOINT_MAX + 16];  /* of callback URLs, without a slash at the end */
     uint8_t tokens[ALD_TEXTS_MAX][32]; /* SHA-256 of each */
     size_t token_count;
+    uint8_t read_tokens[ALD_TEXTS_MAX][32]; /* the same */
+    size_t read_token_count;
     uint8_t facade_keys[ALD_TEXTS_MAX][32]; /* SHA-256 of each */
     size_t facade_key_count;
     char retry[48];     /* the header line Retry-After */

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "proto/words.h"
+#include "services/gateway/api_books.h"
 #include "services/gateway/api_call.h"
 #include "services/gateway/audit.h"
 #include "services/gateway/json_view.h"
@@ -97,7 +98,7 @@ static void books_split(struct audit *books)
         }
 }
 
-void api_status(struct api_call *call)
+void books_status(struct api_call *call, struct ald_json_out *out)
 {
     struct audit *books = calloc(1, sizeof *books);
     ALD_ASSERT(books);
@@ -111,18 +112,23 @@ void api_status(struct api_call *call)
     books_spool(call, books);
     books_split(books);
     api_notes(call, books);
-    struct ald_json_out out = api_json(call);
-    ald_json_out_object(&out, NULL);
-    ald_json_out_array(&out, "away");
+    ald_json_out_object(out, NULL);
+    ald_json_out_array(out, "away");
     if (!tracker_there)
-        ald_json_out_text(&out, NULL, "tracker");
+        ald_json_out_text(out, NULL, "tracker");
     if (!dlq_there)
-        ald_json_out_text(&out, NULL, "dlq");
-    ald_json_out_close_array(&out);
-    books_view(&out, books);
-    ald_json_out_close_object(&out);
-    api_send(call, 200);
+        ald_json_out_text(out, NULL, "dlq");
+    ald_json_out_close_array(out);
+    books_view(out, books);
+    ald_json_out_close_object(out);
     free(books);
+}
+
+void api_status(struct api_call *call)
+{
+    struct ald_json_out out = api_json(call);
+    books_status(call, &out);
+    api_send(call, 200);
 }
 
 static enum ald_rc books_read(struct api_call *call, struct audit *books)

@@ -23,7 +23,14 @@ enum ald_rc api_send(struct api_call *call, unsigned status)
         return ALD_TOOBIG;
     }
     ald_buf_put_byte(out, '\n');
+    call->status = status;
     return http_answer(call->exchange, status, API_JSON, ald_buf_span(out));
+}
+
+void api_done(struct api_call *call)
+{
+    call->status = 204;
+    (void)http_answer(call->exchange, 204, "", ald_span_of(NULL, 0));
 }
 
 static const char *api_title(unsigned status)
@@ -54,6 +61,7 @@ void api_problem_with(struct api_call *call, unsigned status, const char *header
     ald_json_out_close_object(&out);
     ald_buf_put_byte(out.buf, '\n');
     char extra[192];
+    call->status = status;
     (void)snprintf(extra, sizeof extra, "Content-Type: application/problem+json\r\n%s", headers);
     (void)http_answer(call->exchange, status, extra, ald_buf_span(out.buf));
 }
@@ -71,6 +79,17 @@ bool api_body(struct api_call *call)
     if (rc == ALD_TOOBIG)
         api_problem(call, 413, "The body is larger than 1 MiB.");
     return rc == ALD_OK;
+}
+
+bool api_members(struct api_call *call, const struct json_in_field *fields, size_t count)
+{
+    struct ald_err err = {0};
+    if (!api_body(call))
+        return false;
+    if (json_in_read(ald_buf_span(&call->worker->body), fields, count, &err) == ALD_OK)
+        return true;
+    api_problem(call, 400, err.text);
+    return false;
 }
 
 bool api_query(struct api_call *call, const struct api_query_field *fields, size_t count)

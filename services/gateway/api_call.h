@@ -12,6 +12,7 @@
 #include "services/gateway/api.h"
 #include "services/gateway/api_query.h"
 #include "services/gateway/audit.h"
+#include "services/gateway/json_in.h"
 
 enum {
     API_BODY_MAX = 1 << 20,
@@ -31,6 +32,9 @@ struct api_call {
     http_exchange_t *exchange;
     const struct http_request *request;
     char argument[API_ARGUMENT_MAX]; /* what stood for {id} */
+    bool may_read;                   /* its token is one, or none is needed */
+    bool may_change;                 /* the same, and it is no read token */
+    unsigned status;                 /* that was answered; 0: none yet, or a stream */
 };
 
 /* The routes; see the table in api.c. */
@@ -46,6 +50,10 @@ api_route_fn api_replay_start, api_replay_list, api_replay_show;
 api_route_fn api_replay_pause, api_replay_resume, api_replay_cancel;
 api_route_fn api_provider_list, api_provider_pause, api_provider_resume;
 api_route_fn api_status, api_audit, api_backup;
+api_route_fn api_access, api_watch, api_action_list, api_page, api_page_file;
+
+/* Put a command on record that was answered. route: its pattern. */
+void api_action_note(struct api_call *call, const char *route);
 api_route_fn api_alive, api_ready, api_metrics;
 
 /* Add what daemons say of settings that they refused, as figures of the group `settings`. */
@@ -58,11 +66,17 @@ void api_problem_with(struct api_call *call, unsigned status, const char *header
                       const char *detail);
 /* Answer with worker->out as JSON. ALD_CLOSED: the client is gone. */
 enum ald_rc api_send(struct api_call *call, unsigned status);
+/* Answer 204: it is done, and there is nothing to say. */
+void api_done(struct api_call *call);
 /* Begin JSON in worker->out. */
 struct ald_json_out api_json(struct api_call *call);
 
 /* Read the body into worker->body. */
 ALD_NODISCARD bool api_body(struct api_call *call);
+
+/* The same as an object, into fields. False: a problem was answered. */
+ALD_NODISCARD bool api_members(struct api_call *call, const struct json_in_field *fields,
+                               size_t count);
 
 /* Read the query. False: a problem was answered. */
 ALD_NODISCARD bool api_query(struct api_call *call, const struct api_query_field *fields,

@@ -161,11 +161,13 @@ void api_consumer_delete(struct api_call *call)
 {
     struct msg_consumer_ref ask = {0};
     struct msg_answer head;
+    char by[ALD_WORD_MAX] = "";
+    const struct json_in_field fields[] = {{"by", JSON_IN_TEXT, by, sizeof by}};
     zmsg_t *none = NULL;
     zmsg_t *answer = NULL;
-    if (consumers_name(call, ask.consumer) &&
+    if (consumers_name(call, ask.consumer) && api_members(call, fields, ALD_COUNT(fields)) &&
         consumers_ask(call, &MSG_CONSUMER_DELETE, &ask, &none, &head, &answer))
-        (void)http_answer(call->exchange, 204, "", ald_span_of(NULL, 0));
+        api_done(call);
     zmsg_destroy(&answer);
 }
 
@@ -240,7 +242,7 @@ void api_consumer_settle(struct api_call *call)
         memcpy(ask.consumer, asked.consumer, sizeof ask.consumer);
         memcpy(ask.instance, asked.instance, sizeof ask.instance);
         if (consumers_ask(call, &MSG_SETTLES, &ask, &frames, &head, &answer))
-            (void)http_answer(call->exchange, 204, "", ald_span_of(NULL, 0));
+            api_done(call);
     }
     zmsg_destroy(&frames);
     zmsg_destroy(&answer);

@@ -119,7 +119,7 @@ void api_letter_edit(struct api_call *call)
         {"content_type", JSON_IN_BYTES, &edit.content_type, 0},
         {"headers", JSON_IN_BYTES, &edit.headers, 0},
     };
-    bool read = letters_body(call, fields, ALD_COUNT(fields));
+    bool read = api_members(call, fields, ALD_COUNT(fields));
     desk_edit_fill(&edit, &ask);
     if (read && ask.revision == 0)
         api_problem(call, 400,
@@ -171,7 +171,7 @@ static bool desk_replay_read(struct api_call *call, struct msg_replay_start *ask
         {"dry_run", JSON_IN_BOOL, &ask->dry_run, 0},
         {"by", JSON_IN_TEXT, ask->by, sizeof ask->by},
     };
-    if (!letters_body(call, fields, ALD_COUNT(fields)))
+    if (!api_members(call, fields, ALD_COUNT(fields)))
         return false;
     ask->since_ms = (int64_t)since_ms;
     ask->until_ms = (int64_t)until_ms;
@@ -246,7 +246,7 @@ static void desk_replay_command(struct api_call *call, const struct ald_schema *
 {
     struct msg_replay_ref ask = {.by = "api"};
     const struct json_in_field fields[] = {{"by", JSON_IN_TEXT, ask.by, sizeof ask.by}};
-    if (letters_body(call, fields, ALD_COUNT(fields)))
+    if (api_members(call, fields, ALD_COUNT(fields)))
         desk_replay(call, schema, &ask);
 }
 

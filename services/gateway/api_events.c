@@ -97,6 +97,12 @@ static bool events_begin(struct events_stream *self)
         return false;
     follow->ack_sent = ack[0] != '\0';
     const bool named = follow->consumer[0] != '\0';
+    if (named && !self->call->may_change) {
+        api_problem(self->call, 403,
+                    "What a consumer is handed out changes its place: that needs one of "
+                    "gateway.tokens. Without consumer= a token of gateway.read_tokens will do.");
+        return false;
+    }
     if (named && (ask->after[0] != '\0' || ask->provider[0] != '\0' || ask->state[0] != '\0')) {
         api_problem(self->call, 400,
                     "A consumer has its own place and filter: leave out after, provider and state, "

@@ -347,17 +347,6 @@ void letters_command(struct api_call *call, const struct ald_schema *schema, voi
         api_problem(call, 404, "There is no such letter.");
 }
 
-bool letters_body(struct api_call *call, const struct json_in_field *fields, size_t count)
-{
-    struct ald_err err = {0};
-    if (!api_body(call))
-        return false;
-    if (json_in_read(ald_buf_span(&call->worker->body), fields, count, &err) == ALD_OK)
-        return true;
-    api_problem(call, 400, err.text);
-    return false;
-}
-
 void api_letter_replay(struct api_call *call)
 {
     struct msg_letter_ref ask = {.by = "api"};
@@ -367,7 +356,7 @@ void api_letter_replay(struct api_call *call)
         {"publish", JSON_IN_BOOL, &ask.publish, 0}, {"by", JSON_IN_TEXT, ask.by, sizeof ask.by},
         {"dry_run", JSON_IN_BOOL, &dry_run, 0},
     };
-    if (letters_body(call, fields, ALD_COUNT(fields)))
+    if (api_members(call, fields, ALD_COUNT(fields)))
         letters_command(call, dry_run ? &MSG_LETTER_JUDGE : &MSG_LETTER_REPLAY, &ask, ask.letter);
 }
 
@@ -380,6 +369,6 @@ void api_letter_drop(struct api_call *call)
         {"publish", JSON_IN_BOOL, &ask.publish, 0},
         {"by", JSON_IN_TEXT, ask.by, sizeof ask.by},
     };
-    if (letters_body(call, fields, ALD_COUNT(fields)))
+    if (api_members(call, fields, ALD_COUNT(fields)))
         letters_command(call, &MSG_LETTER_DROP, &ask, ask.letter);
 }

@@ -5,10 +5,6 @@
 #include "services/gateway/api_call.h"
 #include "services/gateway/json_in.h"
 
-/* Read the body. False: a problem was answered. */
-ALD_NODISCARD bool letters_body(struct api_call *call, const struct json_in_field *fields,
-                                size_t count);
-
 /* Send the dlq a command about the letter of the path, and answer. letter is ask's field for its
  * id, which is filled. */
 void letters_command(struct api_call *call, const struct ald_schema *schema, void *ask,

@@ -104,12 +104,14 @@ static void providers_tell(struct api_call *call, const struct ald_schema *schem
     struct msg_answer head;
     zmsg_t *answer = NULL;
     struct msg_provider_ref ask = {.by = "api"};
+    const struct json_in_field fields[] = {{"by", JSON_IN_TEXT, ask.by, sizeof ask.by}};
     if (strlen(call->argument) >= sizeof ask.provider) {
         api_problem(call, 404, "A provider's name has at most 32 characters.");
         return;
     }
     memcpy(ask.provider, call->argument, strlen(call->argument) + 1);
-    if (!api_ask(call, ALD_CHANNEL_QUERY, schema, &ask, API_WAIT_MS, &head, &answer))
+    if (!api_members(call, fields, ALD_COUNT(fields)) ||
+        !api_ask(call, ALD_CHANNEL_QUERY, schema, &ask, API_WAIT_MS, &head, &answer))
         return;
     providers_send(call, answer);
     zmsg_destroy(&answer);

@@ -276,8 +276,10 @@ static void tasks_send_result(struct api_call *call, const struct msg_task_view 
         api_problem(call, 404, "The task has no result.");
         return;
     }
-    (void)snprintf(extra, sizeof extra, "Content-Type: %s\r\nCache-Control: no-store\r\n",
-                   view->result_json ? "application/json" : "application/octet-stream");
+    (void)snprintf(
+        extra, sizeof extra,
+        "Content-Type: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n",
+        view->result_json ? "application/json" : "application/octet-stream");
     (void)http_answer(call->exchange, 200, extra, view->result);
 }
 
@@ -294,24 +296,14 @@ void api_task_result(struct api_call *call)
     zmsg_destroy(&answer);
 }
 
-/* Nothing is read from a body that needs none, but it may be an empty object. */
-static bool tasks_empty(struct api_call *call)
-{
-    struct ald_err err = {0};
-    if (!api_body(call))
-        return false;
-    if (json_in_read(ald_buf_span(&call->worker->body), NULL, 0, &err) == ALD_OK)
-        return true;
-    api_problem(call, 400, err.text);
-    return false;
-}
-
 void api_task_cancel(struct api_call *call)
 {
     struct msg_cancel ask = {0};
+    char by[ALD_WORD_MAX] = ""; /* for the record */
+    const struct json_in_field fields[] = {{"by", JSON_IN_TEXT, by, sizeof by}};
     struct msg_answer head;
     zmsg_t *answer = NULL;
-    if (tasks_empty(call) && tasks_id(call, &ask.task) &&
+    if (api_members(call, fields, ALD_COUNT(fields)) && tasks_id(call, &ask.task) &&
         api_ask(call, ALD_CHANNEL_QUERY, &MSG_CANCEL, &ask, API_WAIT_MS, &head, &answer))
         (void)tasks_send_whole(call, answer, 200); /* also when it had ended before */
     zmsg_destroy(&answer);

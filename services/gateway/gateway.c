@@ -202,6 +202,7 @@ static enum ald_rc gateway_open(gateway_t *self, struct ald_err *err)
     self->keyring = keyring_new(keys);
     (void)snprintf(keys, sizeof keys, "%s/provider.jwks", settings->gateway.spool);
     self->keychain = keychain_new(keys);
+    self->api.actions = actions_new(settings->gateway.spool);
     const struct post_options options = {.settings = settings,
                                          .instance = ald_service_instance(self->service),
                                          .drain = self->drain,
@@ -436,6 +437,7 @@ int gateway_stop(void *arg)
     drain_destroy(&self->drain);
     keyring_destroy(&self->keyring);
     keychain_destroy(&self->keychain);
+    actions_destroy(&self->api.actions);
     current_destroy(&self->current);
     free(self);
     *(gateway_t **)arg = NULL;

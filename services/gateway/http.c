@@ -208,7 +208,8 @@ enum ald_rc http_answer(http_exchange_t *self, unsigned status, const char *extr
     http_head_begin(head, status);
     http_head_put(head, extra);
     http_head_put(head, connection);
-    http_head_length(head, body.len);
+    if (status != 304) /* there it would be the length of what the client has */
+        http_head_length(head, body.len);
     http_head_put(head, "\r\n");
     if (self->head_only)
         body.len = 0;

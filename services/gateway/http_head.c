@@ -15,6 +15,7 @@ static const char *head_reason(unsigned status)
         {200, "OK"},
         {202, "Accepted"},
         {204, "No Content"},
+        {304, "Not Modified"},
         {400, "Bad Request"},
         {401, "Unauthorized"},
         {403, "Forbidden"},

@@ -13,7 +13,8 @@ class Stream:
     """status and headers; then next() gives (name, id, value) of each event. last_id is where to come
     again. receive: bytes of the socket's buffer, for one that reads slowly."""
 
-    def __init__(self, port, query, last_id="", receive=None, timeout_s=ANSWER_S):
+    def __init__(self, port, query, last_id="", receive=None, timeout_s=ANSWER_S,
+                 path="/v1/events"):
         self.last_id = last_id
         self.socket = socket.socket()
         if receive:
@@ -21,7 +22,7 @@ class Stream:
         self.socket.settimeout(timeout_s)
         self.socket.connect(("127.0.0.1", port))
         again = [f"Last-Event-ID: {last_id}"] if last_id else []
-        lines = [f"GET /v1/events?{query} HTTP/1.1", "Host: localhost", *again, "", ""]
+        lines = [f"GET {path}?{query} HTTP/1.1", "Host: localhost", *again, "", ""]
         self.socket.sendall("\r\n".join(lines).encode())
         self.file = self.socket.makefile("rb")
         self.status = int(self.file.readline().split()[1])

@@ -328,7 +328,7 @@ def be_wrong(house):
         file = settings_with(house, {name: at(path, value)})
         run(house, f"check {path}", binary("aldaba"), "--config", file, "config", "check")
     for key in ("bus.max_item", "gateway.public", "gateway.trusted_proxies", "gateway.tokens",
-                "log.level", "tracker.id", "store.keep_results", "gateway.nothing",
+                "gateway.read_tokens", "log.level", "tracker.id", "store.keep_results", "gateway.nothing",
                 "facade.in_php", "facade.create_task", "facade.keys", "facade.pingback_allow"):
         lists = key.endswith(("proxies", "tokens", "keys", "allow"))
         file = settings_with(house, **at(key, [odd] if lists else odd))

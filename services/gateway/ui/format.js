@@ -1,0 +1,74 @@
+/* Numbers and times as people read them. */
+
+const UNITS = [["d", 86400000], ["h", 3600000], ["min", 60000], ["s", 1000]];
+
+export function count(number) {
+    return number == null ? "–" : Number(number).toLocaleString("en");
+}
+
+/* "3 min 5 s": the two largest units; what is shorter than a second in milliseconds. */
+export function duration(ms) {
+    if (ms == null)
+        return "–";
+    if (ms < 1000)
+        return `${Math.max(0, Math.round(ms))} ms`;
+    const parts = [];
+    let rest = ms;
+    for (const [name, size] of UNITS) {
+        const whole = Math.floor(rest / size);
+        if (whole > 0 && parts.length < 2)
+            parts.push(`${whole} ${name}`);
+        else if (parts.length > 0)
+            break;
+        rest -= whole * size;
+    }
+    return parts.join(" ");
+}
+
+export function ago(ms, now = Date.now()) {
+    if (ms == null)
+        return "–";
+    const away = now - ms;
+    if (Math.abs(away) < 1000)
+        return "now";
+    return away > 0 ? `${duration(away)} ago` : `in ${duration(-away)}`;
+}
+
+const pad = (number, digits = 2) => String(number).padStart(digits, "0");
+
+/* Of this browser's time zone: "2026-11-30 18:45:07.123". */
+export function moment(ms) {
+    const at = new Date(ms);
+    return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ` +
+        `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}` +
+        `.${pad(at.getMilliseconds(), 3)}`;
+}
+
+export function rate(number) {
+    if (number == null)
+        return "–";
+    return number >= 100 ? Math.round(number).toLocaleString("en") : number.toFixed(1);
+}
+
+/* JSON laid out over lines, without reading its numbers. */
+export function layOut(text) {
+    let out = "";
+    let depth = 0;
+    const line = () => "\n" + "  ".repeat(Math.max(0, depth));
+    for (const token of text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) || []) {
+        if (token === "}" || token === "]") {
+            depth--;
+            out += (/[[{]$/.test(out) ? "" : line()) + token;
+        } else if (token === "{" || token === "[") {
+            depth++;
+            out += (/[[{]$/.test(out) ? line() : "") + token;
+        } else if (token === ",") {
+            out += token + line();
+        } else if (token === ":") {
+            out += ": ";
+        } else {
+            out += (/[[{]$/.test(out) ? line() : "") + token;
+        }
+    }
+    return out;
+}
