@@ -243,8 +243,24 @@ def test_the_rest(house, api):
     send(api, "POST", "/v1/backup", {"dir": folder})
     send(api, "POST", "/v1/backup", {"dir": folder}, 409)
     send(api, "POST", "/v1/backup", {"dir": "here"}, 400)
-    for path in ("/healthz", "/readyz", "/metrics"):
+    for path in ("/healthz", "/readyz", "/metrics", "/", "/ui/app.js", "/ui/app.css", "/ui/icon.svg"):
         status(200, api.get(path))
+    for path in ("/", "/ui/app.js"):
+        status(304, api.request("GET", path, None, {"If-None-Match": api.get(path).headers["etag"]}))
+    status(404, api.get("/ui/nothing.js"))
+
+
+def test_who_looks_on(house, api):
+    assert status(200, api.get("/v1/access")).json() == {"tokens": False, "read": True, "change": True}
+    task = made(api)
+    send(api, "POST", f"/v1/tasks/{task['id']}/cancel", {"by": "ana"})
+    (action,) = status(200, api.get("/v1/actions", limit=1)).json()["actions"]
+    assert (action["by"], action["of"]) == ("ana", task["id"])
+    status(400, api.get("/v1/actions", limit="some"))
+    with Stream(house.private.port, "", path="/v1/watch") as stream:
+        assert stream.status == 200 and stream.headers["content-type"].startswith("text/event-stream")
+    api.seen.add(("watchStatus", "200"))
+    status(400, api.get("/v1/watch", every=1))
 
 
 def test_facade(api):
