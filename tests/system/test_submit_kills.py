@@ -413,6 +413,7 @@ def test_rule_20_a_store_of_the_version_before():
                                 "DROP INDEX results_corrects;"
                                 "ALTER TABLE results DROP COLUMN corrects;"
                                 "ALTER TABLE outbox DROP COLUMN closes;"
+                                "ALTER TABLE tasks DROP COLUMN trace;"
                                 "UPDATE meta SET version = 2; PRAGMA user_version = 2;")
         store.close()
         house.settings["providers"] = {"shop": shop_profile(house.provider.port),
