@@ -163,12 +163,23 @@ static bool api_own_origin(const char *origin, const char *host)
     return false;
 }
 
+/* Browsers say whose page asks, also for pictures and scripts, which are asked for by GET. Anybody
+ * may lead to the dashboard. */
+static bool api_said_foreign(const struct http_request *request)
+{
+    const char *site = http_header(request, "Sec-Fetch-Site");
+    return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 &&
+           strcmp(request->path, "/") != 0;
+}
+
 /* A page in a browser can send requests here, and a name that suddenly means 127.0.0.1 lets it read
  * the answers. Programs send no Origin; and they know whom they talk to. */
 static bool api_from_foreign_page(const struct api *self, const struct http_request *request)
 {
     const char *origin = http_header(request, "Origin");
     const char *host = http_header(request, "Host");
+    if (api_said_foreign(request))
+        return true;
     if (strcmp(request->method, "GET") != 0 && origin && !(host && api_own_origin(origin, host)))
         return true;
     if (!host || !api_open(self))

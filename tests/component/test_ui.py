@@ -191,6 +191,16 @@ def test_only_the_own_page_may_change_something(gate, origin, host, status):
     assert answer.status == status
 
 
+@pytest.mark.parametrize("site, path, status", [
+    ("same-origin", "/v1/status", 200), ("none", "/v1/status", 200), ("cross-site", "/v1/status", 403),
+    ("same-site", "/v1/events?consumer=one&ack=sent", 403), ("cross-site", "/ui/app.js", 403),
+    ("cross-site", "/", 200), ("cross-site", "//", 403)])
+def test_what_a_page_of_others_embeds(gate, site, path, status):
+    """A picture is asked for without an Origin."""
+    headers = {"Sec-Fetch-Site": site, "Host": f"127.0.0.1:{gate.private.port}"}
+    assert gate.private.request("GET", path, None, headers).status == status
+
+
 def test_with_a_token_any_name_will_do(guarded):
     """A proxy in front has a name of its own, which browsers see."""
     path = f"/v1/dead-letters/{LETTER}/replay"
@@ -215,8 +225,8 @@ def test_watch(gate):
 
 def test_watches_are_bounded_and_end(gate):
     streams = [Stream(gate.private.port, "", path="/v1/watch") for _ in range(3)]
-    answer = gate.private.get("/v1/watch")
-    assert answer.status == 503 and answer.headers["retry-after"]
+    with Stream(gate.private.port, "", path="/v1/watch") as more:
+        assert more.status == 503 and more.headers["retry-after"]
     for stream in streams:
         stream.close()
     until(lambda: gate.metrics_of("aldaba_gateway_api_waiters").get("") == 0, SOON_S,
