@@ -83,7 +83,7 @@ function EditDialog({letter, onClose, again}) {
         const facts = {value: texts[field.name], spellcheck: false,
                        onInput: (event) => set({...texts, [field.name]: event.target.value})};
         return field.name === "query" || field.name === "content_type"
-            ? html`<input ...${facts} />` : html`<textarea rows=${field.name === "headers" ? 4 : 8}
+            ? html`<input type="text" ...${facts} />` : html`<textarea rows=${field.name === "headers" ? 4 : 8}
                 ...${facts}></textarea>`;
     };
     return html`<${Dialog} title="Edit this letter" onClose=${onClose}><form onSubmit=${save}>

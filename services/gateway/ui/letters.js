@@ -88,7 +88,7 @@ function useEach(done) {
         set({name, at: lines.length, of: ids.length, lines, over: true});
         done();
     };
-    const box = state && html`<section class="each" role="status"><h3>${state.name}</h3>
+    const box = state && html`<section class="each" role="status">
         <${Progress} label=${state.name} value=${state.at} of=${state.of} />
         ${!state.over && html`<button type="button" onClick=${() => { stop.current = true; }}>Stop
             </button>`}

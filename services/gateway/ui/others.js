@@ -154,11 +154,21 @@ function of(action) {
     return action.of && view ? html`<a href=${`#/${view}/${action.of}`}>${action.of}</a>` : action.of;
 }
 
+/* What was asked for, without who: that stands beside it. */
+function asked(action) {
+    try {
+        const {by, ...rest} = JSON.parse(action.asked);
+        return Object.keys(rest).length > 0 ? JSON.stringify(rest) : "";
+    } catch {
+        return action.asked; /* it was cut */
+    }
+}
+
 const ACTIONS = [
     {name: "When", of: (action) => html`<${Time} ms=${action.at_ms} exact />`},
     {name: "Who", of: (action) => action.by},
     {name: "Did", of: (action) => html`${DONE[action.what] || action.what} ${of(action)}`},
-    {name: "With", wide: true, of: (action) => action.asked && html`<code>${action.asked}</code>`},
+    {name: "With", wide: true, of: (action) => html`<code>${asked(action)}</code>`},
     {name: "From", of: (action) => action.peer},
     {name: "Answer", of: (action) => html`<${State} word=${String(action.status)}
         kind=${action.status < 300 ? "good" : "bad"} />`},

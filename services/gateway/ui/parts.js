@@ -123,5 +123,5 @@ export function Bytes({label, text, base64}) {
 export function Progress({label, value, of}) {
     const part = of > 0 ? Math.min(100, Math.floor(100 * value / of)) : 0;
     return html`<p class="progress"><progress max=${Math.max(1, of)} value=${value}
-        aria-label=${label}></progress> <span>${count(value)} of ${count(of)} (${part} %)</span></p>`;
+        aria-label=${label}></progress> <span>${label}: ${count(value)} of ${count(of)} (${part} %)</span></p>`;
 }

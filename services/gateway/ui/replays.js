@@ -65,7 +65,7 @@ export function Replay({id}) {
                        : html`<p class="empty">Asking…</p>`;
     return html`<${Trouble} problem=${problem} />
         <p><${State} word=${replay.state} /> ${replay.dry_run
-            ? "a dry run: nothing is done" : "a replay"} of ${words(replay)}</p>
+            ? "a dry run (nothing is done)" : "a replay"} of ${words(replay)}</p>
         <${Progress} label="Letters looked at" value=${replay.scanned} of=${replay.total} />
         ${replay.note && html`<p class="soft">${replay.note}</p>`}
         <${Commands} replay=${replay} again=${again} />
