@@ -217,7 +217,7 @@ def test_the_tracker_is_gone(places):
 
 @pytest.mark.skipif(not may_mount(), reason="needs root to mount a small tmpfs")
 def test_a_disk_is_full(places):
-    with House(settings=BY_HAND, profile=CALM) as one:
+    with House(settings={**BY_HAND, "gateway": {"resend_after": "1s"}}, profile=CALM) as one:
         disk = SmallDisk(f"{one.folder}/small", 16 * 1024)
         one.per_service["tracker"] = {"store": {"data": disk.path}}
         one.add("tracker", "tracker")
