@@ -14,7 +14,7 @@ from test_facade import CLIENT_KEY, tasks_profile
 
 DOCUMENT = Document()
 SOON_S = 15
-TOKEN = "a-token-for-the-test"
+TOKEN, READ_TOKEN = "a-token-for-the-test", "a-token-that-only-reads"
 TOO_LARGE = b"x" * (5 << 20)
 FILE = {"path": "/2captcha.txt", "content": "door-of-ours"}
 CALM = {"callback": {"stale_after": "300s", "parked_for": "200ms", "verification_file": FILE},
@@ -259,6 +259,9 @@ def test_who_looks_on(house, api):
     status(400, api.get("/v1/actions", limit="some"))
     with Stream(house.private.port, "", path="/v1/watch") as stream:
         assert stream.status == 200 and stream.headers["content-type"].startswith("text/event-stream")
+        name, _, value = stream.next()
+        shown = DOCUMENT.operations["private", "/v1/status", "GET"]["responses"]["200"]["content"]
+        DOCUMENT.check(shown["application/json"]["schema"], value, name)
     api.seen.add(("watchStatus", "200"))
     status(400, api.get("/v1/watch", every=1))
 
@@ -308,9 +311,10 @@ def test_the_door(house, api, door, method):
 def test_a_token_and_a_default_provider():
     """401, and 404 of the common address when nobody stands behind it."""
     with House(pollers=0, settings={"gateway": {"tokens": [{"env": "ALD_TEST_TOKEN"}],
+                                                "read_tokens": [{"env": "ALD_TEST_READS"}],
                                                 "default_provider": ""}}) as one:
         for daemon in one.daemons.values():
-            daemon.env["ALD_TEST_TOKEN"] = TOKEN
+            daemon.env.update(ALD_TEST_TOKEN=TOKEN, ALD_TEST_READS=READ_TOKEN)
         one.start()
         api, door = Watched(one.private, DOCUMENT, "private"), Watched(one.public, DOCUMENT, "public")
         for (listener, path, method), operation in DOCUMENT.operations.items():
@@ -319,6 +323,9 @@ def test_a_token_and_a_default_provider():
                 assert answer.status == 401, (path, method, answer)
         bearer = {"Authorization": f"Bearer {TOKEN}"}
         status(200, api.request("GET", "/v1/status", None, bearer))
+        reads = {"Authorization": f"Bearer {READ_TOKEN}"}
+        status(200, api.request("GET", "/v1/tasks", None, reads))
+        status(403, api.request("POST", "/v1/tasks/17/cancel", b"{}", reads))
         status(200, api.get("/healthz"))
         for method in ("GET", "POST", "PUT"):
             status(404, door.request(method, "/callback?id=1&code=a"))
