@@ -214,6 +214,31 @@ def test_read_again(serving):
         "nothing was read again")
 
 
+def test_wrong_settings_are_not_tried_again(serving):
+    serving.sh("cp /etc/aldaba/aldaba.yaml /tmp/good; echo 'nonsense: 1' >>/etc/aldaba/aldaba.yaml; "
+               "systemctl restart aldaba-dlq || true")
+    facts = "systemctl show -P {} aldaba-dlq"
+    until(lambda: serving.sh(facts.format("ActiveState")).strip() == "failed", SOON_S,
+          "wrong settings are taken")
+    assert serving.sh(facts.format("ExecMainStatus")).strip() == "78"
+    assert serving.sh(facts.format("NRestarts")).strip() == "0"
+    assert "nonsense" in serving.sh("journalctl --no-pager -u aldaba-dlq")
+    serving.sh("cp /tmp/good /etc/aldaba/aldaba.yaml; systemctl start aldaba-dlq")
+    serving.until_ready()
+
+
+def test_a_spool_elsewhere(serving):
+    folder = "/run/systemd/system/aldaba-gateway.service.d"
+    serving.sh("install -d -m 700 -o aldaba -g aldaba /srv/spool; "
+               f"mkdir -p {folder}; printf '[Service]\\nReadWritePaths=/srv/spool\\n"
+               f"Environment=ALDABA__GATEWAY__SPOOL=/srv/spool\\n' >{folder}/spool.conf; "
+               "systemctl daemon-reload; systemctl restart aldaba-gateway")
+    serving.until_ready()
+    assert "spool" in serving.sh("ls /srv/spool")
+    serving.sh(f"rm -r {folder}; systemctl daemon-reload; systemctl restart aldaba-gateway")
+    serving.until_ready()
+
+
 def test_one_that_stands_still_is_started_anew(serving):
     folder = "/run/systemd/system/aldaba-tracker.service.d"
     serving.sh(f"mkdir -p {folder}; printf '[Service]\\nWatchdogSec=2\\n' >{folder}/soon.conf; "
