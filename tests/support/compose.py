@@ -45,7 +45,7 @@ class Composed:
         with open(os.path.join(self.folder, "engine.log"), "wb") as log:
             self.engine = subprocess.Popen(
                 [*self.podman.argv, "system", "service", "--time=0", f"unix://{self.socket}"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.podman.env)
         until(lambda: os.path.exists(self.socket), START_S, "podman does not serve Docker's API")
         self("down", "--volumes", check=False)
         return self
@@ -100,7 +100,7 @@ class Composed:
     def healthy(self, container):
         """What the healthcheck of the container says now. (Podman leaves asking to systemd.)"""
         done = subprocess.run([*self.podman.argv, "healthcheck", "run", container], capture_output=True,
-                              timeout=WAIT_S, check=False)
+                              timeout=WAIT_S, check=False, env=self.podman.env)
         return done.returncode == 0
 
     def tasks(self):

@@ -16,6 +16,9 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 HOME = pathlib.Path(os.environ.get("ALDABA_CONTAINERS", TOP / "build" / "deploy"))
 SUITE = "bookworm"
 RUNC = "/usr/sbin/runc"
+CONF = HOME / "containers.conf"
+# What watches over a command in a container would stay for five minutes after it.
+SETTINGS = "[engine]\nexit_command_delay = 1\n"
 WAIT_S = 600
 NEEDED = ("podman", "debootstrap")
 
@@ -52,6 +55,8 @@ class Podman:
 
     def __init__(self):
         HOME.mkdir(parents=True, exist_ok=True)
+        CONF.write_text(SETTINGS, encoding="ascii")
+        self.env = {**os.environ, "CONTAINERS_CONF": str(CONF)}
         self.names = []
         # Both for good: the storage remembers the other.
         self.argv = ["podman", "--root", str(HOME / "storage"), "--runroot", str(HOME / "run"),
@@ -66,7 +71,7 @@ class Podman:
 
     def __call__(self, *words, check=True, timeout_s=WAIT_S, text=None):
         done = subprocess.run([*self.argv, *map(str, words)], capture_output=True, text=True,
-                              input=text, timeout=timeout_s, check=False,
+                              input=text, timeout=timeout_s, check=False, env=self.env,
                               stdin=subprocess.DEVNULL if text is None else None)
         if check and done.returncode != 0:
             raise Failed(f"{' '.join(map(str, words))}: {done.returncode}\n{done.stdout[-4000:]}\n"
