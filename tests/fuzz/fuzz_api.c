@@ -233,6 +233,7 @@ static struct api *api_made(void)
     facade_register();
     api_init(&api, &settings);
     api.keyring = keyring_new("/nowhere/at/all/keys");
+    api.actions = actions_new("/nowhere/at/all");
     ald_profiles_t *profiles = api_profiles();
     api.current = current_new(profiles);
     (void)snprintf(api.base, sizeof api.base, "https://cb.example");
@@ -272,6 +273,10 @@ static const struct {
     {"POST", "/v1/providers/%s/pause"},
     {"POST", "/v1/providers/%s/resume"},
     {"GET", "/v1/status"},
+    {"GET", "/v1/watch"},
+    {"GET", "/v1/access"},
+    {"GET", "/v1/actions"},
+    {"GET", "/ui/%s"},
     {"GET", "/v1/audit"},
     {"GET", "/readyz"},
     {"GET", "/%s"},

@@ -227,7 +227,7 @@ static int begin_with(const char *wait)
 static int begin(void **state)
 {
     (void)state;
-    return begin_with("100ms");
+    return begin_with("50ms");
 }
 
 /* Where nothing may be late, however busy the machine is. */
