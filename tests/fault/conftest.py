@@ -6,17 +6,12 @@ import os
 import pathlib
 import sys
 
-import pytest
-
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from support import daemon  # noqa: E402
 from support.house import binary  # noqa: E402
-from support.plugin import pytest_runtest_makereport  # noqa: E402, F401
+from support.plugin import no_programs, pytest_runtest_makereport, skips  # noqa: E402, F401
 from support.tally import tally  # noqa: E402
-
-HERE = pathlib.Path(__file__).parent
-PROGRAMS = ("aldaba-gateway", "aldaba-tracker", "aldaba-poller", "aldaba-dlq", "aldaba")
 
 
 def sanitized():
@@ -25,19 +20,13 @@ def sanitized():
 
 
 def reason_to_skip():
-    absent = [name for name in PROGRAMS if binary(name) is None]
-    if absent:
-        return f"not in $ALDABA_BIN: {', '.join(absent)}"
-    if sanitized():
+    absent = no_programs()
+    if not absent and sanitized():
         return "the programs are built with a sanitizer: set ALDABA_SYSTEM_BIN to a release build"
-    return None
+    return absent
 
 
-def pytest_collection_modifyitems(items):
-    reason = reason_to_skip()
-    if reason:
-        for item in (one for one in items if HERE in one.path.parents):
-            item.add_marker(pytest.mark.skip(reason=reason))
+pytest_collection_modifyitems = skips(pathlib.Path(__file__).parent, reason_to_skip)
 
 
 def pytest_sessionfinish():
