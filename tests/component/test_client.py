@@ -220,8 +220,10 @@ def test_a_slow_program_means_no_more_pulls(opens, tracker):
     stays(lambda: handle.status().waiting == 0, 0.5, "there is no room")
     for event in events:
         handle.ack(event)
-    until(lambda: handle.status().waiting == 40, SOON_S, "no more came")
-    assert len(tracker.consumers["books"].counts) == 80
+    # When a part of them is settled before the rest, what comes for it may be enough for a while.
+    until(lambda: handle.status().waiting > 0, SOON_S, "no more came")
+    assert 40 < len(tracker.consumers["books"].counts) <= 80
+    assert len(work(handle, 960)) == 960
 
 
 def test_large_results_are_bounded_by_bytes(opens, tracker):

@@ -225,8 +225,7 @@ def test_a_client_that_comes_again(gate):
     at = feed.settled.index(("ack", 4, 5))  # the stream before may still be giving back its page
     assert feed.settled[at + 1] == ("nack", 1, 9)
     stream.close()
-    until(lambda: feed.settled[-1] == ("nack", 1, 9), SOON_S, "it is not over")
-    feed.settled.clear()
+    feed.settled.clear()  # what the two still give back is no ack
     stream = Stream(gate, "consumer=c", "Last-Event-ID: 0:3:2")
     stream.hear(b"retry: ")
     assert not any(verb == "ack" for verb, _, _ in feed.settled)
