@@ -29,8 +29,9 @@ struct vault_bounds {
     int64_t spare_ms;     /* what was submitted, of tasks made before */
 };
 
-/* Delete at most `limit` of each, in a transaction of its own; true while more wait. How long it
- * takes rises with limit alone. */
+/* One step, in a transaction of its own: at most `limit` tasks, arrivals and so on, and four times
+ * as many results, are gathered or deleted; GRAVES_MAX are sorted when they are all there. True
+ * while more wait. */
 bool vault_purge(struct vault *self, const struct vault_bounds *before, size_t limit,
                  int64_t now_ms);
 

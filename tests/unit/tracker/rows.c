@@ -135,6 +135,16 @@ void rows_letter(struct rows *self, const char *id, enum ald_reason reason, uint
     assert_int_equal(letter.num, self->vault.last_outbox);
 }
 
+int64_t rows_number(struct rows *self, const char *sql)
+{
+    ald_stmt_t *stmt = NULL;
+    assert_int_equal(ald_store_prepare(self->vault.store, sql, &stmt), ALD_OK);
+    assert_int_equal(ald_stmt_step(stmt), ALD_OK);
+    int64_t value = ald_stmt_i64(stmt, 0);
+    ald_stmt_reset(stmt);
+    return value;
+}
+
 void rows_balanced(struct rows *self, int64_t open)
 {
     const char *which = "";

@@ -36,6 +36,8 @@ void rows_letter(struct rows *self, const char *id, enum ald_reason reason, uint
 
 /* The ids of open tasks: how many; out may hold 16. */
 unsigned rows_open(struct rows *self, uint64_t *out);
+/* The number that a query begins with. */
+int64_t rows_number(struct rows *self, const char *sql);
 void rows_balanced(struct rows *self, int64_t open);
 
 #define WITH_ROWS(test) cmocka_unit_test_setup_teardown(test, rows_setup, rows_teardown)

@@ -17,19 +17,9 @@
 
 enum { TASKS = 9 };
 
-static int64_t number(struct rows *self, const char *sql)
-{
-    ald_stmt_t *stmt = NULL;
-    assert_int_equal(ald_store_prepare(self->vault.store, sql, &stmt), ALD_OK);
-    assert_int_equal(ald_stmt_step(stmt), ALD_OK);
-    int64_t value = ald_stmt_i64(stmt, 0);
-    ald_stmt_reset(stmt);
-    return value;
-}
-
 static int64_t in_index(struct rows *self)
 {
-    return number(self, "SELECT COUNT(*) FROM finds");
+    return rows_number(self, "SELECT COUNT(*) FROM finds");
 }
 
 static void test_example(void **state)

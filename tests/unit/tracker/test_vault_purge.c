@@ -212,16 +212,6 @@ static void ten_ended(struct rows *self)
     rows_index(self, 11);
 }
 
-static int64_t rows_of(struct rows *self, const char *sql)
-{
-    ald_stmt_t *stmt = NULL;
-    assert_int_equal(ald_store_prepare(self->vault.store, sql, &stmt), ALD_OK);
-    assert_int_equal(ald_stmt_step(stmt), ALD_OK);
-    int64_t value = ald_stmt_i64(stmt, 0);
-    ald_stmt_reset(stmt);
-    return value;
-}
-
 /* Tasks go in their own order, so that from the first one on no result of theirs may be given.
  * Killed after any step, the rest goes later, and each is counted once. */
 static void test_killed_while_it_purges(void **state)
@@ -238,22 +228,22 @@ static void test_killed_while_it_purges(void **state)
         bool more = true;
         for (unsigned i = 0; i < steps && more; i++)
             more = vault_purge(&self->vault, &before, 2, 5);
-        bool hidden = rows_of(self, "SELECT COUNT(*) FROM tasks") < 10;
+        bool hidden = rows_number(self, "SELECT COUNT(*) FROM tasks") < 10;
         assert_int_equal(vault_event(&self->vault, 10, &event, &bytes), !hidden);
         assert_int_equal(vault_seq_kept(&self->vault), hidden ? 10 : 0);
         rows_reopen(self);
         assert_int_equal(vault_event(&self->vault, 10, &event, &bytes), !hidden);
         assert_int_equal(vault_seq_kept(&self->vault), hidden ? 10 : 0);
         assert_int_equal(self->vault.books.value[BOOK_TASKS_PURGED],
-                         10 - rows_of(self, "SELECT COUNT(*) FROM tasks"));
+                         10 - rows_number(self, "SELECT COUNT(*) FROM tasks"));
         /* What was hidden once may go, whatever is owed by now. */
         while (vault_purge(&self->vault, hidden ? &none : &before, 2, 5)) {
         }
-        assert_int_equal(rows_of(self, "SELECT (SELECT COUNT(*) FROM tasks)"
-                                       " + (SELECT COUNT(*) FROM results)"
-                                       " + (SELECT COUNT(*) FROM finds)"),
+        assert_int_equal(rows_number(self, "SELECT (SELECT COUNT(*) FROM tasks)"
+                                           " + (SELECT COUNT(*) FROM results)"
+                                           " + (SELECT COUNT(*) FROM finds)"),
                          0);
-        assert_int_equal(rows_of(self, "SELECT COUNT(*) FROM tombs"), 10);
+        assert_int_equal(rows_number(self, "SELECT COUNT(*) FROM tombs"), 10);
         assert_int_equal(self->vault.books.value[BOOK_TASKS_PURGED], 10);
         assert_int_equal(self->vault.books.value[BOOK_STATE_PURGED + ALD_STATE_DONE], 10);
         rows_balanced(self, 0);
@@ -303,7 +293,7 @@ static void test_owed_while_it_gathers(void **state)
     while (vault_purge(&self->vault, &before, 2, 5)) {
     }
     assert_int_equal(vault_seq_kept(&self->vault), 3);
-    assert_int_equal(rows_of(self, "SELECT COUNT(*) FROM tasks"), 7);
+    assert_int_equal(rows_number(self, "SELECT COUNT(*) FROM tasks"), 7);
     rows_balanced(self, 0);
 }
 
