@@ -311,7 +311,7 @@ enum ald_rc ald_courier_add(ald_courier_t *self, uint64_t num, struct ald_span b
 static void courier_frame_end(ald_courier_t *self, zmsg_t *msg)
 {
     if (self->frame.len > 0)
-        (void)zmsg_addmem(msg, self->frame.data, self->frame.len);
+        ald_frame_copy(msg, ald_buf_span(&self->frame));
     ald_buf_reset(&self->frame);
 }
 
@@ -323,7 +323,7 @@ static void courier_pack(ald_courier_t *self, zmsg_t *msg, struct ald_span item)
     if (self->joined && ald_joined_fits(&self->frame, item))
         ald_joined_add(&self->frame, item);
     else
-        (void)zmsg_addmem(msg, item.data, item.len);
+        ald_frame_copy(msg, item);
 }
 
 static enum ald_rc courier_send(ald_courier_t *self, uint64_t batch)

@@ -365,28 +365,3 @@ void ald_sock_fail_then(zmsg_t **msg_p, ald_sent_fn *then, void *arg)
     then(arg, sent);
 }
 #endif
-
-enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema, const void *msg)
-{
-    struct ald_buf buf;
-    ald_buf_init(&buf, (size_t)80 << 20);
-    enum ald_rc rc = ald_wire_encode(schema, msg, &buf);
-    if (rc == ALD_OK) {
-        struct ald_span bytes = ald_buf_span(&buf);
-        (void)zmsg_addmem(to, bytes.data, bytes.len);
-    }
-    ald_buf_free(&buf);
-    return rc;
-}
-
-void ald_frame_put(zmsg_t *to, const struct ald_schema *schema, const void *msg)
-{
-    enum ald_rc rc = ald_frame_add(to, schema, msg);
-    if (rc != ALD_OK)
-        ald_log(ALD_ERROR, "frame.unfit", "kind=%s rc=%s", schema->kind, ald_rc_name(rc));
-}
-
-struct ald_span ald_frame_span(zframe_t *frame)
-{
-    return ald_span_of(zframe_data(frame), zframe_size(frame));
-}

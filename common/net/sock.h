@@ -18,7 +18,7 @@
 #include "common/base/rc.h"
 #include "common/base/span.h"
 #include "common/config/settings.h"
-#include "proto/wire.h"
+#include "common/net/frame.h"
 
 typedef struct ald_sock ald_sock_t;
 typedef struct ald_gate ald_gate_t;
@@ -95,16 +95,5 @@ void ald_sock_send_then(ald_sock_t *self, zmsg_t **msg_p, ald_sent_fn *then, voi
 enum ald_rc ald_sock_fail(zmsg_t **msg_p);
 void ald_sock_fail_then(zmsg_t **msg_p, ald_sent_fn *then, void *arg);
 #endif
-
-/* Append msg, encoded, as one frame. ALD_TOOBIG: it breaks a limit of its schema. */
-ALD_NODISCARD enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema,
-                                        const void *msg);
-
-/* The same for messages of our own making: what can't be written (a text that a damaged store gave
- * back) is left out and logged, and the answer goes without it. */
-void ald_frame_put(zmsg_t *to, const struct ald_schema *schema, const void *msg);
-
-/* The bytes of a frame, borrowed until it is destroyed. */
-struct ald_span ald_frame_span(zframe_t *frame);
 
 #endif

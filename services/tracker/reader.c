@@ -338,9 +338,9 @@ void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
     if (hint)
         ticket.hint = *hint;
     zmsg_t *msg = zmsg_new();
-    (void)zmsg_addmem(msg, &ticket, sizeof ticket);
+    ald_frame_copy(msg, ald_span_of(&ticket, sizeof ticket));
     zmsg_append(msg, who_p);
-    (void)zmsg_addmem(msg, bytes.data, bytes.len);
+    ald_frame_copy(msg, bytes);
     (void)zmsg_send(&msg, self->pipe);
     zmsg_destroy(&msg);
 }
@@ -350,13 +350,12 @@ void reader_ask_page(reader_t *self, const struct reader_pull *pull,
 {
     struct reader_ticket ticket = {.channel = READER_CONSUMER};
     zmsg_t *msg = zmsg_new();
-    zframe_t *question = zframe_new(NULL, sizeof *pull + pull->picks * sizeof *picks);
-    ALD_ASSERT(question);
+    zframe_t *question = ald_frame_new(NULL, sizeof *pull + pull->picks * sizeof *picks);
     memcpy(zframe_data(question), pull, sizeof *pull);
     if (pull->picks > 0)
         memcpy(zframe_data(question) + sizeof *pull, picks, pull->picks * sizeof *picks);
-    (void)zmsg_addmem(msg, &ticket, sizeof ticket);
-    (void)zmsg_addmem(msg, NULL, 0);
+    ald_frame_copy(msg, ald_span_of(&ticket, sizeof ticket));
+    ald_frame_copy(msg, ald_span_of(NULL, 0));
     zmsg_append(msg, &question);
     (void)zmsg_send(&msg, self->pipe);
     zmsg_destroy(&msg);

@@ -94,10 +94,10 @@ void reading_consumer(struct reading *self, struct ald_span bytes)
     else
         page_next(&page);
     page.head.rc = self->rc;
-    (void)zmsg_addmem(self->answer, &page.head, sizeof page.head);
+    ald_frame_copy(self->answer, ald_span_of(&page.head, sizeof page.head));
     memcpy(page.seqs + page.head.count, page.missing, page.head.missing * sizeof page.seqs[0]);
-    (void)zmsg_addmem(self->answer, page.seqs,
-                      (page.head.count + page.head.missing) * sizeof page.seqs[0]);
+    size_t seqs = page.head.count + page.head.missing;
+    ald_frame_copy(self->answer, ald_span_of(page.seqs, seqs * sizeof page.seqs[0]));
     zframe_t *frame = zmsg_pop(page.events);
     for (; frame; frame = zmsg_pop(page.events))
         zmsg_append(self->answer, &frame);

@@ -98,7 +98,7 @@ bool sinks_ask(zframe_t *who)
 
 static void sinks_say(sinks_t *self, zmsg_t **msg_p)
 {
-    zframe_t *who = zframe_new(SINKS_WHO, sizeof SINKS_WHO);
+    zframe_t *who = ald_frame_new(SINKS_WHO, sizeof SINKS_WHO);
     (void)consumers_message(self->tracker->consumers, &who, *msg_p);
     zframe_destroy(&who);
     zmsg_destroy(msg_p);

@@ -20,8 +20,11 @@ CALLS = {
     r"\bmg_handle_form_request\s*\(": "decodes what must be kept as it came",
     r"\bz(?:hash|list)_\w+": "use zhashx and zlistx",
 }
-ZSOCK_NEW = re.compile(r"\bzsock_new\w*\s*\(")
-ZSOCK_HOME = "common/net/sock.c"
+# Calls that have one home, outside of tests.
+HOMES = {
+    "common/net/sock.c": re.compile(r"\bzsock_new\w*\s*\("),
+    "common/net/frame.c": re.compile(r"\b(?:zframe_new|zmsg_(?:add|push)mem)\s*\("),
+}
 
 C_SLEEP = re.compile(r"\b(?:sleep|usleep|nanosleep|clock_nanosleep|zclock_sleep)\s*\(")
 # asyncio.sleep is left out: pretended peers are slow with it.
@@ -68,8 +71,9 @@ def check_c(root, name, text):
     code = tree.code_of(text)
     for pattern, why in CALLS.items():
         yield from matches(pattern, name, code, why)
-    if name != ZSOCK_HOME and not name.startswith("tests/"):
-        yield from matches(ZSOCK_NEW, name, code, f"belongs to {ZSOCK_HOME}")
+    for home, pattern in HOMES.items():
+        if name != home and not name.startswith("tests/"):
+            yield from matches(pattern, name, code, f"belongs to {home}")
     if name.startswith("tests/"):
         yield from matches(C_SLEEP, name, code, "a test waits for a condition with a deadline")
     lines = text.count("\n")

@@ -177,7 +177,7 @@ class Banned(Lint):
         for call in ("strcpy(a, b)", "strcat(a, b)", "sprintf(a, b)", "vsprintf(a, b, c)", "gets(a)", "atoi(a)",
                      "atol(a)", "strtok(a, b)", "system(a)", "popen(a, b)", "alloca(9)",
                      "mg_handle_form_request(a, b)", "zsock_new(1)", "zsock_new_push(a)", "zhash_new()",
-                     "zlist_size(a)"):
+                     "zlist_size(a)", "zframe_new(a, 9)", "zmsg_addmem(a, b, 9)"):
             self.finds(banned, "services/dlq/x.c", f"\nint a = {call};\n", line=2)
 
     def test_calls_that_only_look_so(self):
@@ -186,6 +186,7 @@ class Banned(Lint):
                      "int a = strtoll(a, b, 10);\n"):
             self.passes(banned, "services/dlq/x.c", text)
         self.passes(banned, "common/net/sock.c", "int a = zsock_new(1);\n")
+        self.passes(banned, "common/net/frame.c", "int a = zframe_new(a, 9);\n")
         self.passes(banned, "tests/component/x.c", "int a = zsock_new(1);\n")
 
     def test_sleeps(self):
