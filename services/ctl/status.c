@@ -7,7 +7,7 @@
 #include "services/ctl/age.h"
 #include "services/ctl/commands.h"
 
-enum { STATUS_ASK_MS = 15000, STATUS_LINE_MAX = 1024, STATUS_PROVIDERS_MAX = 64 };
+enum { STATUS_ASK_MS = 15000, STATUS_LINE_MAX = 1024, STATUS_TROUBLES_MAX = 64 };
 
 /* A line in the making. */
 struct status_line {
@@ -226,18 +226,41 @@ static bool status_provider(struct status_line *line, struct ald_span key, int64
     return true;
 }
 
-static void status_providers(struct ctl *ctl, struct ald_json answer)
+/* What keeps a sink from being posted to. */
+static bool status_sink(struct status_line *line, struct ald_span key, int64_t value)
 {
-    struct ald_json_walk walk = ald_json_walk_begin(ald_json_find(answer, "/provider"));
+    const char *name = (const char *)key.data;
+    size_t len = 0;
+    if (value <= 0)
+        return false;
+    if (status_tail(key, ".paused", &len))
+        ald_buf_printf(&line->text,
+                       "%.*s answered 410: left alone until settings are read again (SIGHUP)",
+                       (int)len, name);
+    else if (status_tail(key, ".down", &len))
+        ald_buf_printf(&line->text, "%.*s is down: it is tried once in a while", (int)len, name);
+    else
+        return false;
+    line->tone = TONE_BAD;
+    return true;
+}
+
+typedef bool status_trouble(struct status_line *line, struct ald_span key, int64_t value);
+
+/* A line for each of a group's figures that tells of trouble. */
+static void status_troubles(struct ctl *ctl, struct ald_json group, const char *title,
+                            status_trouble *tell)
+{
+    struct ald_json_walk walk = ald_json_walk_begin(group);
     struct ald_json value;
     struct ald_span key;
     int shown = 0;
-    while (ald_json_walk_next(&walk, &key, &value) && shown < STATUS_PROVIDERS_MAX) {
+    while (ald_json_walk_next(&walk, &key, &value) && shown < STATUS_TROUBLES_MAX) {
         struct status_line line;
         status_begin(&line);
         key = ald_span_of(key.data + 1, key.len - 2); /* without its quotes */
-        if (status_provider(&line, key, pick_int(value, ""))) {
-            status_end(ctl, "provider", &line);
+        if (tell(&line, key, pick_int(value, ""))) {
+            status_end(ctl, title, &line);
             shown++;
         } else {
             ald_buf_free(&line.text);
@@ -277,7 +300,8 @@ static void status_print(struct ctl *ctl, struct ald_json answer)
         status_letters(ctl, answer);
     ctl_line(ctl, "feed head", pick_word(answer, "/status/head", head, sizeof head), TONE_PLAIN);
     status_books(ctl, answer);
-    status_providers(ctl, answer);
+    status_troubles(ctl, ald_json_find(answer, "/provider"), "provider", status_provider);
+    status_troubles(ctl, ald_json_find(answer, "/consumer"), "sink", status_sink);
     status_settings(ctl, answer);
     if (pick_int(answer, "/status/hold") != 0)
         ctl_line(ctl, "hold", "no task expires yet: spools of gateways are waited for", TONE_WAIT);

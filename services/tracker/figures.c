@@ -173,8 +173,11 @@ static void figures_consumer(void *to, const struct msg_consumer *consumer)
         {"pending", (int64_t)consumer->pending},
         {"oldest_at_ms", consumer->oldest_at_ms},
         {"rejected", (int64_t)consumer->rejected},
+        {consumer->sink_state, 1}, /* only what keeps a sink from delivering */
     };
-    for (size_t i = 0; i < ALD_COUNT(list); i++) {
+    bool delivers =
+        consumer->sink_state[0] == '\0' || strcmp(consumer->sink_state, "delivering") == 0;
+    for (size_t i = 0; i < ALD_COUNT(list) - delivers; i++) {
         char name[ALD_KEY_MAX];
         (void)snprintf(name, sizeof name, "%s.%s", consumer->consumer, list[i].what);
         figure(to, "consumer", name, list[i].value);

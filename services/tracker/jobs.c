@@ -21,6 +21,7 @@
 
 enum { JOBS_POLLERS_MAX = 256, JOBS_GONE_MS = 5000, JOBS_LEASES_A_MESSAGE = 256 };
 enum { JOBS_BYTES_A_MESSAGE = 1 << 20 };
+enum { JOBS_CREDIT_MAX = 20000 }; /* what poller.max_in_flight may be */
 
 static struct ald_metric jobs_leased = {.kind = ALD_COUNTER,
                                         .name = "aldaba_leases_total",
@@ -296,7 +297,9 @@ static void jobs_ready(jobs_t *self, zframe_t **who_p, const struct msg_ready *r
     if (!poller)
         return;
     poller->heard_ms = ald_clock_now().mono_ms;
-    poller->credit = ready->stopping ? 0 : ready->credit;
+    poller->credit = ready->credit < JOBS_CREDIT_MAX ? ready->credit : JOBS_CREDIT_MAX;
+    if (ready->stopping)
+        poller->credit = 0;
     poller->batches = ready->batches;
     poller->jwks = ready->jwks;
     poller->sinks = ready->sinks;

@@ -167,6 +167,13 @@ def test_times_have_the_units_of_the_settings(gateway):
     assert "  45s" in run("provider", "status", "--url", gateway.url).stdout
 
 
+def test_status_names_the_sinks_that_get_nothing(gateway):
+    status = {**STATUS, "consumer": {"mailer.lag": 7, "shop.lag": 0, "shop.paused": 1, "till.down": 1}}
+    gateway.plan("GET", "/v1/status", (200, status))
+    lines = [line for line in run("status", "--url", gateway.url).stdout.splitlines() if "sink" in line]
+    assert len(lines) == 2 and "shop answered 410" in lines[0] and "till is down" in lines[1]
+
+
 def test_a_task_that_is_never_polled(gateway):
     late = {**TASK, "state": "pending", "stale_at_ms": 1767225700000, "never_polled": True}
     gateway.plan("GET", "/v1/tasks/1", (200, late))

@@ -175,6 +175,7 @@ def test_410_pauses_until_the_settings_are_read_again(sinks, source, receiver, n
     sinks.put(name, receiver.url)
     first = source.make(1)
     until(lambda: sinks.view(name)["sink_state"] == "paused", SOON_S, "it is not paused")
+    assert f"{name} answered 410" in sinks.house.aldaba("status").stdout
     count = len(receiver.posts)
     more = source.make(3)
     stays(lambda: len(receiver.posts) == count, 1, "it is still posted to")
