@@ -84,6 +84,7 @@ struct ald_settings {
         int64_t outbox_max;
         int64_t max_consumers;
         int64_t reader_threads;
+        char sync[ALD_WORD_MAX];
     } tracker;
     struct {
         char name[ALD_NAME_MAX];

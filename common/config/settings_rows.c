@@ -135,6 +135,9 @@ static const struct ald_setting SETTINGS_ROWS[] = {
      ALD_SETTING_RELOAD, NULL, "Durable consumers there may be; beyond it none is opened."},
     {"tracker.reader_threads", ALD_SETTING_INT, FIELD(tracker.reader_threads), "1", 1, 16, 0, NULL,
      "Threads that answer questions from the store."},
+    {"tracker.sync", ALD_SETTING_WORD, FIELD(tracker.sync), "auto", 0, 0, 0, "auto beside in_place",
+     "Where a commit is synced: on a thread beside the next one, or in its place; auto: beside "
+     "where there are more than two processors."},
     {"poller.name", ALD_SETTING_TEXT, FIELD(poller.name), "", 0, 0, 0, NULL,
      "Name of this poller, for several on one machine."},
     {"poller.max_in_flight", ALD_SETTING_INT, FIELD(poller.max_in_flight), "2000", 1, 20000, 0,

@@ -89,7 +89,7 @@ static enum ald_rc reader_open(ald_store_t **store_p, const char *path)
 {
     if (*store_p)
         return ALD_OK;
-    struct ald_store_options options = vault_options(path, true);
+    struct ald_store_options options = vault_store_options(path, true);
     struct ald_err err = {0};
     enum ald_rc rc = ald_store_open(&options, store_p, &err);
     if (rc != ALD_OK)

@@ -1,6 +1,7 @@
 #include "services/tracker/tracker.h"
 
 #include <inttypes.h>
+#include <sched.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -144,6 +145,8 @@ static void tracker_watch_store(struct tracker *self)
 {
     zmq_pollitem_t item = tracker_settle_item(self);
     zloop_t *loop = ald_service_loop(self->service);
+    if (item.fd < 0)
+        return;
     ALD_ASSERT(zloop_poller(loop, &item, tracker_on_settled, self) == 0);
     zloop_poller_set_tolerant(loop, &item);
 }
@@ -153,13 +156,26 @@ static void tracker_unwatch_store(struct tracker *self)
     if (!self->open)
         return;
     zmq_pollitem_t item = tracker_settle_item(self);
-    zloop_poller_end(ald_service_loop(self->service), &item);
+    if (item.fd >= 0)
+        zloop_poller_end(ald_service_loop(self->service), &item);
+}
+
+/* While callbacks keep two processors busy, handing a sync to another thread and hearing of its end
+ * costs more than it hides: in place, 5 % more at 16 connections, 10 % at 64. */
+static bool tracker_syncs_beside(const struct ald_settings *settings)
+{
+    cpu_set_t ours;
+    if (strcmp(settings->tracker.sync, "auto") != 0)
+        return strcmp(settings->tracker.sync, "beside") == 0;
+    return sched_getaffinity(0, sizeof ours, &ours) != 0 || CPU_COUNT(&ours) > 2;
 }
 
 static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
 {
-    enum ald_rc rc = vault_open(&self->vault, self->settings->store.data,
-                                self->settings->store.wal_max_bytes, err);
+    const struct vault_options options = {.data = self->settings->store.data,
+                                          .wal_max_bytes = self->settings->store.wal_max_bytes,
+                                          .sync_beside = tracker_syncs_beside(self->settings)};
+    enum ald_rc rc = vault_open(&self->vault, &options, err);
     if (rc != ALD_OK)
         return rc;
     rc = keep_read_back(self, err);

@@ -101,7 +101,7 @@ static const struct ald_store_step VAULT_STEPS[] = {
  * syncs faster than a file that grows. */
 enum { VAULT_LOG_PAGES = 1000 };
 
-struct ald_store_options vault_options(const char *path, bool read_only)
+struct ald_store_options vault_store_options(const char *path, bool read_only)
 {
     return (struct ald_store_options){.path = path,
                                       .application_id = VAULT_APPLICATION,
@@ -110,7 +110,6 @@ struct ald_store_options vault_options(const char *path, bool read_only)
                                       .read_only = read_only,
                                       .wal_autocheckpoint = VAULT_LOG_PAGES,
                                       .checkpoint_beside = !read_only,
-                                      .sync_beside = !read_only,
                                       .cache_bytes = read_only ? 0 : 64 << 20};
 }
 
@@ -183,17 +182,17 @@ static void vault_read_books(struct vault *self)
     }
 }
 
-enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_bytes,
-                       struct ald_err *err)
+enum ald_rc vault_open(struct vault *self, const struct vault_options *options, struct ald_err *err)
 {
     *self = (struct vault){0};
     char path[ALD_STORE_PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/tracker.db", data);
+    int n = snprintf(path, sizeof path, "%s/tracker.db", options->data);
     if (n < 0 || (size_t)n >= sizeof path)
-        return ald_err_set(err, ALD_TOOBIG, "store.data: the path is too long: %s", data);
-    struct ald_store_options options = vault_options(path, false);
-    options.wal_max_bytes = wal_max_bytes;
-    enum ald_rc rc = ald_store_open(&options, &self->store, err);
+        return ald_err_set(err, ALD_TOOBIG, "store.data: the path is too long: %s", options->data);
+    struct ald_store_options store = vault_store_options(path, false);
+    store.wal_max_bytes = options->wal_max_bytes;
+    store.sync_beside = options->sync_beside;
+    enum ald_rc rc = ald_store_open(&store, &self->store, err);
     if (rc != ALD_OK)
         return rc;
     vault_read_books(self);

@@ -106,13 +106,20 @@ struct vault_end {
     bool corrected;
 };
 
+/* sync_beside: commits settle later, as store.h says. */
+struct vault_options {
+    const char *data; /* the folder */
+    uint64_t wal_max_bytes;
+    bool sync_beside;
+};
+
 /* Open or create <data>/tracker.db, recover, and read the counters. */
-ALD_NODISCARD enum ald_rc vault_open(struct vault *self, const char *data, uint64_t wal_max_bytes,
+ALD_NODISCARD enum ald_rc vault_open(struct vault *self, const struct vault_options *options,
                                      struct ald_err *err);
 void vault_close(struct vault *self);
 
 /* The store options of tracker.db, for the reader's own handle. path must outlive the call. */
-struct ald_store_options vault_options(const char *path, bool read_only);
+struct ald_store_options vault_store_options(const char *path, bool read_only);
 
 /* One transaction a batch. commit writes the books' changes with it; it is on disk once it has
  * settled (store.h). settle waits for that. */

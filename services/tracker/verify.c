@@ -161,7 +161,7 @@ static enum ald_rc verify_mark(struct verify *self)
 
 static enum ald_rc verify_store(struct verify *self)
 {
-    const struct ald_store_options newest = vault_options("", true);
+    const struct ald_store_options newest = vault_store_options("", true);
     int64_t ours = newest.steps[newest.step_count - 1].version;
     int64_t version = ald_store_version(self->store);
     ald_report_fact(self->report, "tracker.schema", version);
@@ -206,7 +206,7 @@ enum ald_rc verify_look(const char *dir, struct ald_report *report, struct ald_e
     struct verify self = {.report = report, .path = path};
     if (snprintf(path, sizeof path, "%s/tracker.db", dir) >= (int)sizeof path)
         return ald_err_set(err, ALD_TOOBIG, "The path of the folder is too long.");
-    struct ald_store_options options = vault_options(path, true);
+    struct ald_store_options options = vault_store_options(path, true);
     options.older = true;
     options.still = !ald_store_has_log(path);
     verify_mark_read(&self, dir);

@@ -25,7 +25,8 @@ static enum ald_rc rows_open(void)
     ald_buf_init(&tracker->evidence, 1 << 20);
     enum ald_rc rc = ald_mark_open(damage_path("tracker.mark"), &tracker->mark, &err);
     ALD_ASSERT(rc == ALD_OK);
-    rc = vault_open(&tracker->vault, damage_folder(), 0, &err);
+    const struct vault_options options = {.data = damage_folder(), .sync_beside = true};
+    rc = vault_open(&tracker->vault, &options, &err);
     if (rc != ALD_OK)
         return rc;
     tracker->consumers = consumers_new(tracker);

@@ -15,7 +15,8 @@
 static void rows_start(struct rows *self)
 {
     struct ald_err err = {0};
-    enum ald_rc rc = vault_open(&self->vault, self->folder.path, 0, &err);
+    const struct vault_options options = {.data = self->folder.path, .sync_beside = true};
+    enum ald_rc rc = vault_open(&self->vault, &options, &err);
     if (rc != ALD_OK)
         print_error("%s\n", err.text);
     assert_int_equal(rc, ALD_OK);

@@ -103,7 +103,8 @@ static void stage_open(struct stage *self)
     ald_keys_rotate(&tracker->keys);
     assert_int_equal(ald_mark_open(folder_file(&self->folder, "mark"), &tracker->mark, &err),
                      ALD_OK);
-    assert_int_equal(vault_open(&tracker->vault, self->folder.path, 0, &err), ALD_OK);
+    const struct vault_options options = {.data = self->folder.path, .sync_beside = true};
+    assert_int_equal(vault_open(&tracker->vault, &options, &err), ALD_OK);
     if (keep_read_back(tracker, &err) != ALD_OK)
         fail_msg("%s", err.text);
     tracker->open = true;

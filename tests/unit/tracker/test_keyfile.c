@@ -28,7 +28,9 @@ static int begin(void **state)
     memset(&w, 0, sizeof w);
     folder_make(&w.folder);
     ald_text_cut(w.settings.store.data, sizeof w.settings.store.data, ald_span_str(w.folder.path));
-    assert_int_equal(vault_open(&w.vault, w.folder.path, 1 << 20, &w.err), ALD_OK);
+    const struct vault_options options = {
+        .data = w.folder.path, .wal_max_bytes = 1 << 20, .sync_beside = true};
+    assert_int_equal(vault_open(&w.vault, &options, &w.err), ALD_OK);
     return 0;
 }
 

@@ -36,7 +36,7 @@ static void begin(struct rows *rows, struct reading *reading)
     struct ald_err err = {0};
     *reading = (struct reading){.answer = zmsg_new(), .results = &results};
     (void)snprintf(path, sizeof path, "%s/tracker.db", rows->folder.path);
-    const struct ald_store_options options = vault_options(path, true);
+    const struct ald_store_options options = vault_store_options(path, true);
     assert_int_equal(ald_store_open(&options, &reading->store, &err), ALD_OK);
 }
 

@@ -21,7 +21,7 @@ static const char *ask(struct rows *rows, const struct ald_schema *schema, void 
     struct msg_answer head;
     struct msg_letter_view view;
     (void)snprintf(path, sizeof path, "%s/tracker.db", rows->folder.path);
-    const struct ald_store_options options = vault_options(path, true);
+    const struct ald_store_options options = vault_store_options(path, true);
     assert_int_equal(ald_store_open(&options, &reading.store, &err), ALD_OK);
     if (schema == &MSG_LETTERS)
         reading_letters(&reading, question);

@@ -28,7 +28,7 @@ static void scene_open(struct scene *self, struct rows *rows)
     struct ald_err err = {0};
     *self = (struct scene){.rows = rows};
     (void)snprintf(path, sizeof path, "%s/tracker.db", rows->folder.path);
-    const struct ald_store_options options = vault_options(path, true);
+    const struct ald_store_options options = vault_store_options(path, true);
     assert_int_equal(ald_store_open(&options, &self->reader, &err), ALD_OK);
     recount_begin(&self->recount);
 }
