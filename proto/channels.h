@@ -20,7 +20,8 @@
 #define ALD_CHANNEL_FEED "feed"
 #define ALD_CHANNEL_CONSUME "consume"
 #define ALD_CHANNEL_LETTERS "letters"
-#define ALD_CHANNEL_CONTROL "control" /* control-<service>, control-poller-<name> */
+/* control-tracker, control-dlq, control-poller-<name>, control-gateway or control-gateway-<name> */
+#define ALD_CHANNEL_CONTROL "control"
 
 /* First frame of a hint: result.<provider>.<state>. - each level ends in a dot, so that a prefix
  * subscription to one provider does not catch another whose name begins alike. */

@@ -178,6 +178,18 @@ static void settings_clash(const struct ald_settings *self, const char *key, con
     ald_errors_add(errors, at != NULL ? at : &nowhere, "%s %s %s.", key, sentence, other);
 }
 
+/* It becomes part of the names of a socket and a folder. */
+static void settings_check_name(const struct ald_settings *self, const struct ald_node *at,
+                                struct ald_errors *errors)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    const char *name = self->gateway.name;
+    if (name[strspn(name, good)] != '\0')
+        ald_errors_add(errors, at,
+                       "gateway.name: '%s' is no name: letters, digits, '-' and '_' make one.",
+                       name);
+}
+
 /* What one row can't say: how settings depend on each other. */
 static void settings_check(struct ald_settings *self, struct ald_errors *errors)
 {
@@ -197,11 +209,13 @@ static void settings_check(struct ald_settings *self, struct ald_errors *errors)
     if (self->gateway.api_waiters > self->gateway.api_threads)
         settings_clash(self, "gateway.api_waiters", "must not be more than", "gateway.api_threads",
                        errors);
+    settings_check_name(self, &at, errors);
     if (self->gateway.spool[0] != '\0')
         return;
+    const char *name = self->gateway.name;
     struct ald_buf spool;
     ald_buf_init(&spool, sizeof self->gateway.spool);
-    ald_buf_printf(&spool, "%s/spool", self->store.data);
+    ald_buf_printf(&spool, "%s/spool%s%s", self->store.data, name[0] != '\0' ? "-" : "", name);
     if (!ald_buf_ok(&spool) || ald_text_copy(self->gateway.spool, sizeof self->gateway.spool,
                                              ald_buf_span(&spool)) != ALD_OK)
         ald_errors_add(errors, &at, "store.data is too long.");

@@ -49,6 +49,7 @@ struct ald_settings {
         char callback_keys[ALD_PATH_MAX];
     } security;
     struct {
+        char name[ALD_NAME_MAX];
         char public[ALD_ENDPOINT_MAX];  /* address:port */
         char private[ALD_ENDPOINT_MAX]; /* address:port */
         char public_url[ALD_ENDPOINT_MAX];
@@ -68,6 +69,7 @@ struct ald_settings {
         struct ald_texts tokens;      /* resolved */
         struct ald_texts read_tokens; /* resolved */
         int64_t retry_after_ms;
+        int64_t stop_delay_ms;
     } gateway;
     struct {
         char in_php[ALD_NAME_MAX];       /* "": there is none */

@@ -64,6 +64,8 @@ static const struct ald_setting SETTINGS_ROWS[] = {
     {"security.callback_keys", ALD_SETTING_PATH, FIELD(security.callback_keys), "", 0, 0, 0, NULL,
      "File of the keys that sign callback URLs; empty: callback.key in store.data, made at the "
      "first start."},
+    {"gateway.name", ALD_SETTING_TEXT, FIELD(gateway.name), "", 0, 0, 0, NULL,
+     "Name of this gateway, for several on one machine."},
     {"gateway.public", ALD_SETTING_ADDRESS, FIELD(gateway.public), "127.0.0.1:7780", 0, 0, 0, NULL,
      "Address and port that providers call back."},
     {"gateway.private", ALD_SETTING_ADDRESS, FIELD(gateway.private), "127.0.0.1:7781", 0, 0, 0,
@@ -93,7 +95,8 @@ static const struct ald_setting SETTINGS_ROWS[] = {
     {"gateway.resend_after", ALD_SETTING_DURATION, FIELD(gateway.resend_after_ms), "10s", 100,
      1 * HOUR, 0, NULL, "When an unanswered item is sent again on a live connection."},
     {"gateway.spool", ALD_SETTING_PATH, FIELD(gateway.spool), "", 0, 0, 0, NULL,
-     "Folder of callbacks that wait for the tracker; empty: spool in store.data."},
+     "Folder of callbacks that wait for the tracker, one for each gateway; empty: spool in "
+     "store.data, or spool-NAME of a gateway with a name."},
     {"gateway.spool_max", ALD_SETTING_BYTES, FIELD(gateway.spool_max_bytes), "10GiB", 1 * MIB,
      1024 * 1024 * MIB, 0, NULL, "Largest size of the spool; beyond it providers get 503."},
     {"gateway.tokens", ALD_SETTING_LIST, FIELD(gateway.tokens), "", 0, 0, ALD_SETTING_MASKED, NULL,
@@ -102,6 +105,10 @@ static const struct ald_setting SETTINGS_ROWS[] = {
      ALD_SETTING_MASKED, NULL, "Bearer tokens of the API that change nothing: they only read."},
     {"gateway.retry_after", ALD_SETTING_DURATION, FIELD(gateway.retry_after_ms), "5s", 1 * SECOND,
      1 * HOUR, 0, NULL, "What Retry-After says with a 503."},
+    {"gateway.stop_delay", ALD_SETTING_DURATION, FIELD(gateway.stop_delay_ms), "0s", 0, 15 * SECOND,
+     0, NULL,
+     "How long callbacks are still taken after the order to stop, with /readyz at 503: the time "
+     "that a proxy in front needs to turn to another gateway."},
     {"facade.in_php", ALD_SETTING_TEXT, FIELD(facade.in_php), "", 0, 0, 0, NULL,
      "The provider that /in.php and /res.php of the private listener stand for; empty: there are "
      "no "

@@ -20,7 +20,7 @@
 #include "common/net/service_meters.h"
 
 enum {
-    SERVICE_DRAIN_MS = 8000, /* then we stop with work left */
+    SERVICE_DRAIN_MS = 8000, /* unless the daemon asks for more */
     SERVICE_DRAIN_TICK_MS = 20
 };
 
@@ -35,6 +35,7 @@ struct ald_service {
     char instance[ALD_ULID_SIZE];
     int signals;
     bool draining;
+    int64_t drain_ms; /* then we stop with work left */
     int64_t drain_until_ms;
     int64_t patience_ms;
     int exit_code;
@@ -138,7 +139,7 @@ static int service_drain_tick(zloop_t *loop, int timer, void *arg)
         return -1;
     if (ald_clock_now().mono_ms < self->drain_until_ms)
         return 0;
-    ald_log(ALD_WARN, "service.undrained", "after_ms=%d", SERVICE_DRAIN_MS);
+    ald_log(ALD_WARN, "service.undrained", "after_ms=%lld", (long long)self->drain_ms);
     return -1;
 }
 
@@ -148,10 +149,11 @@ static void service_drain(void *arg)
     if (self->draining)
         return;
     self->draining = true;
-    self->drain_until_ms = ald_clock_now().mono_ms + SERVICE_DRAIN_MS;
+    self->drain_ms = SERVICE_DRAIN_MS;
     (void)sd_notify(0, "STOPPING=1");
     ald_log(ALD_INFO, "service.drain", "instance=%s", self->instance);
     self->ops->drain(self->context);
+    self->drain_until_ms = ald_clock_now().mono_ms + self->drain_ms;
     (void)zloop_timer(self->loop, SERVICE_DRAIN_TICK_MS, 0, service_drain_tick, self);
 }
 
@@ -227,16 +229,23 @@ static void service_metrics(void *arg, struct ald_buf *out)
 }
 
 /* Several pollers and gateways share one host: their control sockets carry a name. */
+static const char *service_name(const ald_service_t *self)
+{
+    if (strcmp(self->ops->name, "gateway") == 0)
+        return self->settings.gateway.name;
+    if (strcmp(self->ops->name, "poller") != 0)
+        return "";
+    const char *name = self->settings.poller.name;
+    return name[0] != '\0' ? name : self->instance + strlen(self->instance) - 6;
+}
+
 static enum ald_rc service_control(ald_service_t *self, struct ald_err *err)
 {
-    const char *name = strcmp(self->ops->name, "poller") == 0 ? self->settings.poller.name : "";
-    bool many = strcmp(self->ops->name, "poller") == 0;
-    if (many && name[0] == '\0')
-        name = self->instance + strlen(self->instance) - 6;
+    const char *name = service_name(self);
     char channel[128];
     char endpoint[ALD_PATH_MAX + 160];
-    (void)snprintf(channel, sizeof channel, "control-%s%s%s", self->ops->name, many ? "-" : "",
-                   name);
+    (void)snprintf(channel, sizeof channel, "control-%s%s%s", self->ops->name,
+                   name[0] != '\0' ? "-" : "", name);
     enum ald_rc rc = ald_sock_endpoint(&self->settings, channel, endpoint, sizeof endpoint, err);
     if (rc != ALD_OK)
         return rc;
@@ -405,6 +414,11 @@ const char *ald_service_instance(const ald_service_t *self)
 bool ald_service_draining(const ald_service_t *self)
 {
     return self->draining;
+}
+
+void ald_service_drain_more(ald_service_t *self, int64_t ms)
+{
+    self->drain_ms += ms;
 }
 
 int64_t ald_service_patience_ms(const ald_service_t *self)

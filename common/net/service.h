@@ -89,6 +89,9 @@ void ald_service_note(const ald_service_t *self, char *out, size_t cap);
 const char *ald_service_instance(const ald_service_t *self); /* ULID of this run */
 bool ald_service_draining(const ald_service_t *self);
 
+/* The drain may last so much longer than the 8 s that it has. Call it in drain. */
+void ald_service_drain_more(ald_service_t *self, int64_t ms);
+
 /* Bring its metric aldaba_ready up to date, for a daemon that writes its metrics by itself. */
 void ald_service_measure(ald_service_t *self);
 

@@ -1,6 +1,8 @@
 /* `restore`: put a backup into store.data, or only look at it. All that could be found wrong is
  * looked for before anything is changed; swap.h says how the change is made. */
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,15 +198,28 @@ static void restore_bytes(void *context, uint64_t bytes)
     progress_tell(&self->progress, self->done, self->total);
 }
 
+/* Gateways with a name have spools with one. */
+static int restore_is_spool(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, "spool", 5) == 0;
+}
+
 /* Callbacks that were answered 200 and that nobody but the old folder has. */
 static void restore_tell_spool(const struct swap *swap)
 {
-    char path[SWAP_PATH_MAX + 32];
-    (void)snprintf(path, sizeof path, "%s/spool/spool.db", swap->before);
-    if (swap->before[0] != '\0' && access(path, F_OK) == 0)
-        ctl_say("The old folder has a spool. When the daemons run, bring in what it holds: aldaba "
-                "spool drain %s/spool",
-                CTL_SAFE(swap->before));
+    char path[SWAP_PATH_MAX + NAME_MAX + 16];
+    struct dirent **entries = NULL;
+    int count =
+        swap->before[0] != '\0' ? scandir(swap->before, &entries, restore_is_spool, alphasort) : 0;
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s/spool.db", swap->before, entries[i]->d_name);
+        if (access(path, F_OK) == 0)
+            ctl_say("The old folder has a spool. When the daemons run, bring in what it holds: "
+                    "aldaba spool drain %s/%s",
+                    CTL_SAFE(swap->before), CTL_SAFE(entries[i]->d_name));
+        free(entries[i]);
+    }
+    free(entries);
 }
 
 static int restore_swap(struct restore *self, struct swap *swap)

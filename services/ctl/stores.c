@@ -1,5 +1,6 @@
 #include "services/ctl/stores.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,10 +156,41 @@ void stores_show(struct ctl *ctl, const struct findings *findings)
     stores_texts(ctl, "problem", &findings->problems, TONE_BAD);
 }
 
+/* The gateways, which may have names, the tracker and the dlq. */
+static int stores_is_owner(const struct dirent *entry)
+{
+    static const char *const services[] = {"tracker", "dlq", "gateway", "gateway-"};
+    static const char prefix[] = ALD_CHANNEL_CONTROL "-";
+    const char *name = entry->d_name;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || strstr(name, ".lock"))
+        return 0;
+    name += sizeof prefix - 1;
+    for (size_t i = 0; i < ALD_COUNT(services); i++) {
+        size_t len = strlen(services[i]);
+        bool more = services[i][len - 1] == '-';
+        if (more ? strncmp(name, services[i], len) == 0 : strcmp(name, services[i]) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void stores_at_work(const char *run, char *why, size_t cap)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(run, &entries, stores_is_owner, alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *name = entries[i]->d_name;
+        if (why[0] == '\0' && ald_sock_lives(run, name))
+            (void)snprintf(why, cap, "the %s is running on the bus in %s", strchr(name, '-') + 1,
+                           run);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
 void stores_owner(const struct ald_settings *settings, char *why, size_t cap)
 {
     static const char *const files[] = {"tracker.db", "letters.db"};
-    static const char *const services[] = {"tracker", "dlq", "gateway"};
     char path[ALD_PATH_MAX + 32];
     why[0] = '\0';
     for (size_t i = 0; i < ALD_COUNT(files) && why[0] == '\0'; i++) {
@@ -166,10 +198,6 @@ void stores_owner(const struct ald_settings *settings, char *why, size_t cap)
         if (ald_disk_locked(path))
             (void)snprintf(why, cap, "a daemon has %s", path);
     }
-    for (size_t i = 0; i < ALD_COUNT(services) && why[0] == '\0'; i++) {
-        (void)snprintf(path, sizeof path, ALD_CHANNEL_CONTROL "-%s", services[i]);
-        if (ald_sock_lives(settings->bus.run, path))
-            (void)snprintf(why, cap, "the %s is running on the bus in %s", services[i],
-                           settings->bus.run);
-    }
+    if (why[0] == '\0')
+        stores_at_work(settings->bus.run, why, cap);
 }

@@ -14,7 +14,8 @@ enum {
     HEALTH_ASK_MS = 1000,
     HEALTH_NOTE_MS = 250,
     HEALTH_PAGE_MAX = 16 << 20,
-    HEALTH_DAEMONS_MAX = 64
+    HEALTH_DAEMONS_MAX = 64,
+    HEALTH_NAME_MAX = ALD_NAME_MAX + 16
 };
 
 void api_alive(struct api_call *call)
@@ -59,7 +60,14 @@ static void health_page(struct api_call *call, const char *channel, void *pages)
     zmsg_destroy(&answer);
 }
 
-static bool health_is_other(const char *name)
+/* As a channel without its first word. */
+static void health_own(const struct api_call *call, char *out, size_t cap)
+{
+    const char *name = call->api->settings->gateway.name;
+    (void)snprintf(out, cap, "gateway%s%s", name[0] != '\0' ? "-" : "", name);
+}
+
+static bool health_is_other(const char *name, const char *own)
 {
     static const char prefix[] = ALD_CHANNEL_CONTROL "-";
     size_t len = strlen(name);
@@ -67,7 +75,7 @@ static bool health_is_other(const char *name)
         if (name[i] == '"' || name[i] == '\\' || name[i] < 0x21 || name[i] > 0x7e)
             return false;
     return len < API_ARGUMENT_MAX && strncmp(name, prefix, sizeof prefix - 1) == 0 &&
-           strcmp(name + sizeof prefix - 1, "gateway") != 0 && !strstr(name, ".lock");
+           strcmp(name + sizeof prefix - 1, own) != 0 && !strstr(name, ".lock");
 }
 
 /* What is wrong with the settings as a daemon read them last. */
@@ -90,13 +98,15 @@ static void health_each(struct api_call *call,
                         void *arg)
 {
     const char *run = call->api->settings->bus.run;
+    char own[HEALTH_NAME_MAX];
     DIR *dir = opendir(run);
     if (!dir)
         return;
+    health_own(call, own, sizeof own);
     int asked = 0;
     for (const struct dirent *entry = readdir(dir); entry && asked < HEALTH_DAEMONS_MAX;
          entry = readdir(dir)) {
-        if (!health_is_other(entry->d_name) || !ald_sock_lives(run, entry->d_name))
+        if (!health_is_other(entry->d_name, own) || !ald_sock_lives(run, entry->d_name))
             continue;
         ask(call, entry->d_name, arg);
         asked++;
@@ -108,19 +118,23 @@ void api_notes(struct api_call *call, struct audit *books)
 {
     char note[ALD_TEXT_MAX];
     ald_service_note(call->api->service, note, sizeof note);
+    char own[HEALTH_NAME_MAX];
+    health_own(call, own, sizeof own);
     if (note[0] != '\0')
-        audit_add_text(books, "settings", "gateway", note);
+        audit_add_text(books, "settings", own, note);
     health_each(call, health_note, books);
 }
 
 void api_metrics(struct api_call *call)
 {
+    char name[HEALTH_NAME_MAX];
     struct ald_buf own;
     ald_buf_init(&own, HEALTH_PAGE_MAX);
     metrics_merge_t *pages = metrics_merge_new();
     ald_disk_measure(call->api->settings->gateway.spool);
     ald_metrics_write(&own);
-    metrics_merge_add(pages, "gateway", "gateway", ald_buf_span(&own));
+    health_own(call, name, sizeof name);
+    metrics_merge_add(pages, "gateway", name, ald_buf_span(&own));
     health_each(call, health_page, pages);
     ald_buf_reset(&call->worker->out);
     metrics_merge_write(pages, &call->worker->out);

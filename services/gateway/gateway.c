@@ -14,6 +14,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "common/net/alarm.h"
+#include "common/store/disk_meter.h"
 #include "services/gateway/api.h"
 #include "services/gateway/door.h"
 #include "services/gateway/drain.h"
@@ -47,6 +48,7 @@ struct gateway {
     struct api api;
     http_t *public;
     http_t *private;
+    int64_t leave_ms; /* when the doors may close, monotonic; 0: at once */
 };
 
 static struct ald_metric gateway_spool_items = {.kind = ALD_GAUGE,
@@ -77,9 +79,8 @@ static struct ald_metric gateway_waiters = {.kind = ALD_GAUGE,
                                             .name = "aldaba_gateway_api_waiters",
                                             .help = "Long polls and event streams."};
 
-void gateway_measure(void *arg)
+static void gateway_gauge(gateway_t *self)
 {
-    gateway_t *self = *(gateway_t **)arg;
     int64_t now_ms = ald_clock_now().wall_ms;
     struct ald_spool_stats stats;
     drain_stats(self->drain, &stats);
@@ -100,6 +101,13 @@ void gateway_measure(void *arg)
     atomic_store(&self->api.spool_oversized, (int64_t)drain_oversized(self->drain));
 }
 
+void gateway_measure(void *arg)
+{
+    gateway_t *self = *(gateway_t **)arg;
+    gateway_gauge(self);
+    ald_disk_measure(ald_service_settings(self->service)->gateway.spool);
+}
+
 /* ---- time ---- */
 
 static void gateway_ring(void *arg)
@@ -108,7 +116,7 @@ static void gateway_ring(void *arg)
     bool public = http_tick(self->public);
     bool private = http_tick(self->private);
     ald_service_measure(self->service);
-    gateway_measure(&self);
+    gateway_gauge(self);
     ald_alarm_within(self->alarm, public || private ? GATEWAY_TICK_MS : GATEWAY_IDLE_MS);
 }
 
@@ -386,19 +394,35 @@ void gateway_reload(void *arg, ald_profiles_t *fresh)
 
 /* ---- stop ---- */
 
-/* Streams and waits end; callbacks that are under way still get their answer, and so do those that
- * come while the listener closes. */
+/* Streams and waits end; callbacks that are under way still get their answer. With a delay those
+ * that come get theirs, too, while a proxy learns from /readyz that it must send them elsewhere:
+ * a listener that closes resets what the kernel has accepted and nobody has read. */
 void gateway_drain(void *arg)
 {
     gateway_t *self = *(gateway_t **)arg;
+    int64_t delay_ms = ald_service_settings(self->service)->gateway.stop_delay_ms;
     atomic_store(&self->api.stopping, true);
+    http_leave(self->public);
+    http_leave(self->private);
+    if (delay_ms > 0)
+        self->leave_ms = ald_clock_now().mono_ms + delay_ms;
+    ald_service_drain_more(self->service, delay_ms);
     gateway_stir(self);
+}
+
+/* Once nobody is sent here any more, whoever is here is served to the end. */
+static bool gateway_left_alone(const gateway_t *self)
+{
+    return self->leave_ms == 0 ||
+           (ald_clock_now().mono_ms >= self->leave_ms && http_idle(self->public));
 }
 
 bool gateway_drained(void *arg)
 {
     const gateway_t *self = *(gateway_t **)arg;
     struct ald_spool_stats stats;
+    if (!gateway_left_alone(self))
+        return false;
     drain_stats(self->drain, &stats);
     return post_idle(self->post) && (stats.items == 0 || post_away(self->post));
 }

@@ -2,6 +2,7 @@
 
 #include <civetweb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ struct http {
     struct mg_context *context;
     struct http_crew crew;
     unsigned port;
+    atomic_bool leaving;
 };
 
 struct http_exchange {
@@ -280,7 +282,7 @@ static void http_run(struct mg_connection *connection, const char *path, const c
     memset(&exchange, 0, offsetof(struct http_exchange, headers));
     exchange.connection = connection;
     exchange.worker = worker;
-    exchange.last = last;
+    exchange.last = last || atomic_load_explicit(&worker->http->leaving, memory_order_relaxed);
     exchange.request.path = path;
     exchange.request.query = ald_span_str(query ? query : "");
     http_facts(&exchange, info);
@@ -450,6 +452,16 @@ enum ald_rc http_start(const struct http_options *options, http_t **out, struct 
 unsigned http_port(const http_t *self)
 {
     return self->port;
+}
+
+void http_leave(http_t *self)
+{
+    atomic_store(&self->leaving, true);
+}
+
+bool http_idle(http_t *self)
+{
+    return http_crew_idle(&self->crew);
 }
 
 static void *http_stop_one(void *arg)

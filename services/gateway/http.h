@@ -82,6 +82,10 @@ unsigned http_port(const http_t *self);
 /* Cut off clients whose time is up. Call it many times a second, but for the time between a tick
  * that returned false, as nobody waits for a client, and on_stir. */
 bool http_tick(http_t *self);
+/* From now on each connection ends with its next answer. */
+void http_leave(http_t *self);
+/* Has no thread a connection? */
+bool http_idle(http_t *self);
 /* Stop the listeners side by side: the library takes two seconds for each. Handlers must be able to
  * end: wake them first. Each *list[i] may be NULL and is NULL after. */
 void http_stop(http_t **list[], size_t count);

@@ -121,6 +121,19 @@ bool http_crew_tick(struct http_crew *self, int64_t now_ms)
     return waits;
 }
 
+bool http_crew_idle(struct http_crew *self)
+{
+    bool idle = true;
+    (void)pthread_mutex_lock(&self->lock);
+    for (struct http_watch *w = self->first; w && idle; w = w->next) {
+        (void)pthread_mutex_lock(&w->lock);
+        idle = w->state == HTTP_WATCH_FREE;
+        (void)pthread_mutex_unlock(&w->lock);
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    return idle;
+}
+
 static void watch_set(struct http_watch *self, enum http_watch_state state, int64_t until_ms)
 {
     (void)pthread_mutex_lock(&self->lock);

@@ -64,6 +64,9 @@ void http_crew_leave(struct http_crew *self, struct http_watch *watch);
  * for its client, or none is free. */
 bool http_crew_tick(struct http_crew *self, int64_t now_ms);
 
+/* Has none of them a connection? */
+bool http_crew_idle(struct http_crew *self);
+
 /* The thread has no connection. */
 void http_watch_free(struct http_watch *self);
 /* It has one, and waits for a head. */

@@ -41,8 +41,8 @@ def instance(path):
 
 
 def test_example():
-    assert NAMES == ["aldaba-dlq.service", "aldaba-gateway.service", "aldaba-poller@.service",
-                     "aldaba-tracker.service", "aldaba.target"]
+    assert NAMES == ["aldaba-dlq.service", "aldaba-gateway.service", "aldaba-gateway@.service",
+                     "aldaba-poller@.service", "aldaba-tracker.service", "aldaba.target"]
 
 
 def test_systemd_finds_nothing_wrong(folder):

@@ -1,5 +1,6 @@
 """compose.yaml, as it stands: brought up on a network of containers, used, its containers killed, scaled,
 made anew and restored; and every result is found."""
+import itertools
 import json
 import os
 import re
@@ -10,9 +11,10 @@ import urllib.error
 import urllib.request
 
 import pytest
-from support.compose import SERVICES, Composed
+from support.background import Background
+from support.compose import GATEWAYS, SERVICES, Composed
 from support.podman import Podman, reason
-from support.until import until
+from support.until import passes, until
 
 WHY_NOT = reason("docker-compose", "openssl")
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
@@ -93,7 +95,7 @@ def test_each_is_closed(composed, service):
 
 def test_who_sees_what(composed):
     assert "sandbox.key" in composed.sh("poller", "ls /etc/aldaba/keys")
-    for service in ("gateway", "tracker", "dlq"):
+    for service in (*GATEWAYS, "tracker", "dlq"):
         assert composed.sh(service, "ls /etc/aldaba/keys") == ""
     for service in ("tracker", "dlq", "poller"):
         assert composed.sh(service, "ls /run/secrets 2>/dev/null || true") == ""
@@ -129,7 +131,7 @@ def test_lost_callbacks_and_killed_containers(composed):
         key = f"task-{number}"
         submit(composed, key, FATES[number % len(FATES)])
         keys.append(key)
-        if number % 10 == 5:
+        if number % 8 == 5:
             victim = victims.pop()
             before = composed.pid(victim)
             os.kill(before, signal.SIGKILL)
@@ -177,6 +179,41 @@ def test_scaled_and_made_anew(composed):
     until(lambda: call(composed, "POST", f"https://127.0.0.1:{composed.edge}{path}") == 200, BACK_S,
           "the edge does not find the gateway again")
     assert composed.tasks()["first"]["state"] == "done"
+
+
+class Callers(Background):
+    """Callbacks through the edge, one after the other, for tasks that were reserved before."""
+
+    def __init__(self, composed, count):
+        super().__init__(2, 0.05)
+        self.composed = composed
+        self.keys = [f"rolling-{number}" for number in range(count)]
+        self.paths = [reserved(composed, key) for key in self.keys]
+        self.turns = itertools.cycle(self.paths)
+        self.said = []
+
+    def step(self):
+        self.said.append(call(self.composed, "POST",
+                              f"https://127.0.0.1:{self.composed.edge}{next(self.turns)}"))
+
+
+def test_restarted_one_after_the_other(composed):
+    """As docs/INSTALL.md says; and one is made anew, with another address."""
+    def health(service):
+        return composed("exec", "-T", service, "aldaba", "health", service.rstrip("2"), "-q", check=False,
+                        code=True) == 0
+    with Callers(composed, 40) as callers:
+        for service, words in (("tracker", ["restart"]), ("gateway", ["restart"]), ("dlq", ["restart"]),
+                               ("gateway2", ["up", "-d", "--no-build", "--no-deps", "--force-recreate"]),
+                               ("poller", ["restart"])):
+            composed(*words, service)
+            until(lambda: health(service), BACK_S, f"{service} does not come back")
+            passes(3)
+    assert set(callers.said) == {200}, {said: callers.said.count(said) for said in set(callers.said)}
+    assert len(callers.said) > 200
+    tasks = ended(composed, callers.keys)
+    assert {task["source"] for task in tasks.values()} == {"callback"}
+    assert "the books balance" in composed.aldaba("audit")
 
 
 def test_restored(composed):

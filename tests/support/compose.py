@@ -15,7 +15,8 @@ from support.until import until
 
 PROJECT = "aldabatest"
 IMAGES = {"ALDABA_IMAGE": "aldaba", "ALDABA_SANDBOX_IMAGE": "sandbox", "ALDABA_EDGE_IMAGE": "edge"}
-SERVICES = ("gateway", "tracker", "dlq", "poller")
+GATEWAYS = ("gateway", "gateway2")
+SERVICES = (*GATEWAYS, "tracker", "dlq", "poller")
 WAIT_S = 300
 START_S = 30
 # Podman wishes for more threads than we may give; Docker does not.
@@ -26,12 +27,13 @@ class Composed:
     def __init__(self, podman, folder):
         self.podman = podman
         self.folder = folder
-        self.api, self.public, self.edge = (free_port() for _ in range(3))
+        self.api, self.api2, self.public, self.edge = (free_port() for _ in range(4))
         self.socket = os.path.join(folder, "docker.sock")
         self.secrets = os.path.join(folder, "secrets")
         self.token = ""
         self.env = {**os.environ, "DOCKER_HOST": f"unix://{self.socket}",
                     "ALDABA_SECRETS": self.secrets, "ALDABA_API_PORT": str(self.api),
+                    "ALDABA_API2_PORT": str(self.api2),
                     "ALDABA_PUBLIC_PORT": str(self.public), "ALDABA_EDGE_PORT": str(self.edge)}
         self.engine = None
 
@@ -67,7 +69,8 @@ class Composed:
         with open(os.path.join(self.secrets, "api_token"), encoding="ascii") as file:
             self.token = file.read().strip()
 
-    def __call__(self, *words, check=True, profiles=("demo", "edge")):
+    def __call__(self, *words, check=True, code=False, profiles=("demo", "edge")):
+        """What it prints, or its exit code."""
         chosen = [word for name in profiles for word in ("--profile", name)]
         done = subprocess.run(
             ["docker-compose", "--project-name", PROJECT, "--file", str(TOP / "compose.yaml"), "--file",
@@ -75,7 +78,7 @@ class Composed:
             env=self.env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=WAIT_S,
             check=False, cwd=TOP)
         assert not check or done.returncode == 0, f"{words}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
-        return done.stdout
+        return done.returncode if code else done.stdout
 
     def up(self, pollers):
         self("up", "--detach", "--no-build", "--scale", f"poller={pollers}")

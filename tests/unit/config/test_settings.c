@@ -66,6 +66,17 @@ static void test_example(void **state)
     ald_settings_free(&settings);
 }
 
+static void test_a_gateway_with_a_name_has_a_spool_of_its_own(void **state)
+{
+    (void)state;
+    folder_write(&folder, "a.yaml", "store: {data: /srv/ald}\n");
+    struct ald_settings settings = load(folder_path(&folder, "a.yaml"), "gateway.name=eu-2", "");
+    assert_string_equal(settings.gateway.spool, "/srv/ald/spool-eu-2");
+    ald_settings_free(&settings);
+    (void)load(folder_path(&folder, "a.yaml"), "gateway.name=../2",
+               "a.yaml: gateway.name: '../2' is no name: letters, digits, '-' and '_' make one.\n");
+}
+
 static void test_order(void **state)
 {
     (void)state;
@@ -312,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_example),
+        TEST(test_a_gateway_with_a_name_has_a_spool_of_its_own),
         TEST(test_order),
         TEST(test_missing_file),
         TEST(test_empty_file),
