@@ -588,6 +588,25 @@ def test_sigterm_drains_the_spool_or_says_where_it_lies():
         assert gate.spool in "\n".join(gate.daemon.lines())
 
 
+def test_a_stop_with_a_delay_is_announced_and_takes_callbacks():
+    with welcomed(gateway={"stop_delay": "2s"}) as (gate, tracker):
+        assert "connection" not in gate.public.get(url(1)).headers
+        gate.daemon.send(signal.SIGTERM)
+        until(lambda: not gate.ready(), SOON_S, "it says that it is ready")
+        answer = gate.public.get(url(2))
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        assert gate.private.get("/healthz").status == 200
+        assert gate.daemon.alive() and gate.daemon.wait() == 0
+        assert [item["task"] for item in tracker.items] == ["1", "2"]
+
+
+def test_a_stop_without_a_delay_waits_for_nobody():
+    with welcomed() as (gate, _), socket.create_connection(("127.0.0.1", gate.public.port)):
+        begun = time.monotonic()
+        assert gate.daemon.stop() == 0
+        assert time.monotonic() - begun < 4
+
+
 def test_sigterm_answers_what_is_under_way():
     with welcomed(gateway={"ack_min": "700ms"}) as (gate, tracker):
         tracker.pause()

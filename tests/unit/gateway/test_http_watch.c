@@ -168,6 +168,29 @@ static void test_nobody_ticks_for_nothing(void **state)
     }
 }
 
+static void test_idle(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *threads;
+        bool want;
+    } cases[] = {{"ffff", true}, {"fffx", false}, {"hfff", false}, {"fbff", false}};
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        struct http_crew crew;
+        struct http_watch watches[THREADS_MAX] = {0};
+        http_crew_init(&crew, HEAD_MS, NULL, NULL);
+        assert_true(http_crew_idle(&crew));
+        for (size_t w = 0; w < THREADS_MAX; w++) {
+            http_crew_join(&crew, &watches[w]);
+            watch_be(&watches[w], cases[i].threads[w]);
+        }
+        assert_int_equal(http_crew_idle(&crew), cases[i].want);
+        for (size_t w = 0; w < THREADS_MAX; w++)
+            http_crew_leave(&crew, &watches[w]);
+        http_crew_free(&crew);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +199,7 @@ int main(void)
         cmocka_unit_test(test_the_next_wait_begins_anew),
         cmocka_unit_test(test_a_crowd_that_stays),
         cmocka_unit_test(test_nobody_ticks_for_nothing),
+        cmocka_unit_test(test_idle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
