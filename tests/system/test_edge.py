@@ -113,3 +113,37 @@ def test_a_gateway_with_a_name():
         restored = house.aldaba("restore", backup, "--yes")
         assert restored.returncode == 0, restored
         assert re.search(r"spool drain \S+/spool-2\n", restored.stderr), restored.stderr
+
+
+def test_a_gateway_that_stands_still():
+    """It takes a callback and says nothing: the other one is asked, within the patience of the edge."""
+    ledger = Ledger()
+    with Pair({}) as house:
+        house.start()
+        ids = house.tasks_to_call(2, ledger)
+        house.gateway2.pause()
+        for provider_id in ids:  # one of them comes to it
+            answer, body = form(provider_id, 0)
+            status = house.edge.client.request("POST", "/callback/sandbox", body, FORM).status
+            ledger.noted(provider_id, answer, status)
+            assert status == 200
+            house.edge.until_state("gateway", "UP")
+        assert int(house.edge.rows()["gateway2"]["wretr"]) + int(house.edge.rows()["gateway2"]["wredis"]) > 0
+        house.gateway2.resume()
+        for provider_id in ids:  # what it was told before it woke up, it keeps now
+            ledger.noted(provider_id, form(provider_id, 0)[0], None)
+        settle(house, ledger).demand()
+
+
+def test_neither_is_ready():
+    """They don't know the keys of callback URLs yet: their own word comes through, with when to come again."""
+    with Pair({"retry_after": "7s"}) as house:
+        house.start_sandbox()
+        house.write_settings()
+        for name in NAMES:
+            house.daemons[name].start()
+        house.edge.start()
+        for name in NAMES:
+            house.edge.until_state(name, "DOWN")
+        answer = house.edge.client.get("/cb/sandbox/" + "A" * 34, id=1)
+        assert (answer.status, answer.headers.get("retry-after")) == (503, "7"), answer.headers
