@@ -193,6 +193,17 @@ def test_more_pollers(serving):
     assert {"control-poller-1", "control-poller-2"} <= set(serving.sh("ls /run/aldaba").split())
 
 
+def test_a_second_gateway(serving):
+    """As docs/INSTALL.md says."""
+    serving.sh("printf '%s\\n' ALDABA__GATEWAY__PUBLIC=127.0.0.1:7782 ALDABA__GATEWAY__PRIVATE=127.0.0.1:7783 "
+               ">/etc/aldaba/gateway-2.env; systemctl start aldaba-gateway@2")
+    until(lambda: serving.sh("ALDABA_URL=http://127.0.0.1:7783 aldaba health gateway || true").strip()
+          == "ready", SOON_S, "the second gateway is not ready")
+    assert {"spool", "spool-2"} <= set(serving.sh("ls /var/lib/aldaba/store").split())
+    assert {"control-gateway", "control-gateway-2"} <= set(serving.sh("ls /run/aldaba").split())
+    serving.sh("systemctl stop aldaba-gateway@2; rm /etc/aldaba/gateway-2.env")
+
+
 def test_a_program_reads_results(serving):
     """Built with what libaldaba-dev brings, against the library of libaldaba0."""
     serving.sh("cc -std=c17 -D_GNU_SOURCE -o /tmp/durable /tests/client/durable.c "
