@@ -43,9 +43,9 @@ class Flat:
         self.open = self.most = 0
         self.rate = float("inf")  # of the last shot: what a shot needs is not known before the first
 
-    def grow(self, size):
-        """size tasks are pending."""
-        missing = size - self.open
+    def grow(self, size, count=0):
+        """size tasks are pending, and count of them can be shot at."""
+        missing = max(size - self.open, count - len(self.pool.ids))
         if missing > 0:
             self.pool.add(self.stand.register(missing), missing)
             self.open += missing
@@ -53,7 +53,7 @@ class Flat:
     def callbacks(self, size):
         """Callbacks a second while at least size tasks are pending."""
         count = int(min(self.args.intake_room, self.rate * 1.5) * self.args.seconds)
-        self.grow(size + count)
+        self.grow(size + count, count)
         self.most = max(self.most, self.open)
         measure.write_lines(self.stand.ids, self.pool.take(count))
         before = self.stand.arrivals().get("applied", 0)
