@@ -11,7 +11,8 @@
 #include "services/gateway/sent.h"
 
 enum {
-    DRAIN_ITEMS = 256,        /* under way at once: room is left for what comes in meanwhile */
+    DRAIN_ITEMS = 256, /* under way at once: room is left for what comes in meanwhile */
+    DRAIN_BESIDE = 64, /* the same, while callbacks come in: they wait for what rides with them */
     DRAIN_BYTES = 512 * 1024, /* of one look into the spool */
     DRAIN_GONE = 4096, /* acknowledged, still to be removed; more come with the next answer */
     DRAIN_ASIDE = 64,  /* found unreadable in one look */
@@ -31,6 +32,7 @@ struct drain {
     struct ald_buf message; /* an item encoded again */
     uint64_t under_way[DRAIN_ITEMS];
     size_t under_way_count;
+    size_t window; /* the most under way, now */
     uint64_t gone[DRAIN_GONE];
     size_t gone_count;
     uint64_t aside[DRAIN_ASIDE]; /* nobody can read them; to be moved out of the way */
@@ -354,7 +356,7 @@ static bool drain_send(void *context, const struct ald_spool_item *item)
 {
     struct drain_walk *walk = context;
     drain_t *self = walk->self;
-    if (self->under_way_count == DRAIN_ITEMS)
+    if (self->under_way_count >= self->window)
         return false;
     walk->seen++;
     if (item->num > self->after) /* in a damaged tree they come in any order */
@@ -415,8 +417,9 @@ static void drain_tell_oversized(drain_t *self)
     self->oversized_met = 0;
 }
 
-void drain_turn(drain_t *self, int64_t now_mono_ms)
+void drain_turn(drain_t *self, bool beside, int64_t now_mono_ms)
 {
+    self->window = beside ? DRAIN_BESIDE : DRAIN_ITEMS;
     if (ald_spool_failed(self->spool)) {
         drain_reopen(self, now_mono_ms);
         return;
@@ -429,10 +432,10 @@ void drain_turn(drain_t *self, int64_t now_mono_ms)
         self->oversized_told = 0;
     if (stats.items == 0 || ald_courier_away(self->courier) || now_mono_ms < self->pause_until_ms ||
         ald_courier_receiver(self->courier)[0] == '\0' ||
-        self->under_way_count + self->gone_count >= DRAIN_ITEMS)
+        self->under_way_count + self->gone_count >= self->window)
         return;
     struct drain_walk walk = {.self = self, .now_mono_ms = now_mono_ms};
-    enum ald_rc rc = ald_spool_peek(self->spool, self->after, DRAIN_ITEMS - self->under_way_count,
+    enum ald_rc rc = ald_spool_peek(self->spool, self->after, self->window - self->under_way_count,
                                     DRAIN_BYTES, drain_send, &walk);
     if (rc != ALD_OK)
         drain_trouble(self, rc);

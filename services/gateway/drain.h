@@ -53,8 +53,9 @@ void drain_head(drain_t *self, struct msg_batch *head);
 /* Has the tracker answered since it was told that nothing lies here? */
 bool drain_told_empty(const drain_t *self);
 
-/* Forget what was acknowledged and send what may be sent. Often. */
-void drain_turn(drain_t *self, int64_t now_mono_ms);
+/* Forget what was acknowledged and send what may be sent. Often. beside: callbacks that come in
+ * wait for their answers meanwhile, so less goes at once, for it rides with them. */
+void drain_turn(drain_t *self, bool beside, int64_t now_mono_ms);
 /* When drain_turn has something to do next, if nothing comes in meanwhile: a time that is past
  * stands for at once, INT64_MAX for not at all. */
 int64_t drain_next_ms(const drain_t *self);

@@ -369,7 +369,7 @@ static void post_ring(void *arg)
 {
     post_t *self = arg;
     struct ald_now now = ald_clock_now();
-    drain_turn(self->drain, now.mono_ms);
+    drain_turn(self->drain, self->waiting > 0, now.mono_ms);
     post_tell_hints(self, now);
     post_turn(self);
     ald_alarm_by(self->alarm, post_next(self, now.mono_ms));
