@@ -15,6 +15,7 @@ let context;
 let page;
 let noise;    // what the console said, and errors of the page
 let asked;    // origins of all requests
+let fakes;    // path: {status, body}, answered in the place of the gateway
 
 function find({role, name, label, text, css, exact = false, nth = 0}) {
     const among = (root) => role ? root.getByRole(role, {name, exact}) : label
@@ -28,7 +29,7 @@ function violations(result) {
 }
 
 const OPS = {
-    async open({url, scheme = "light", width = 1280, height = 860}) {
+    async open({url, scheme = "light", width = 1280, height = 860, faked = {}}) {
         await context?.close();
         context = await browser.newContext({colorScheme: scheme, viewport: {width, height},
                                             reducedMotion: "reduce"});
@@ -39,7 +40,19 @@ const OPS = {
         page.on("console", (message) => noise.push(`${message.type()}: ${message.text()}`));
         page.on("pageerror", (error) => noise.push(`error: ${error.message}`));
         page.on("request", (request) => asked.add(new URL(request.url()).origin));
+        fakes = faked;
+        if (Object.keys(fakes).length > 0)
+            await page.route((address) => address.pathname in fakes, (route) => route.fulfill({
+                status: 200, contentType: "text/plain",
+                ...fakes[new URL(route.request().url()).pathname]}));
         await page.goto(url);
+    },
+    async fake({path, ...answer}) { // another answer, of a path that open was given
+        fakes[path] = answer;
+    },
+    async call({module, name, args}) { // a function of the page's own files
+        return page.evaluate(async ([from, what, given]) => (await import(from))[what](...given),
+                             [module, name, args]);
     },
     async go({hash}) {
         await page.evaluate((to) => { location.hash = to; }, hash);

@@ -1,6 +1,8 @@
 """The dashboard in a real Chromium, before a whole aldaba: what each view shows is what the API says, and
 each command does what its button says. The oracle is the API, asked beside the page."""
+import json
 import pathlib
+import time
 
 import pytest
 from support.browser import Browser
@@ -168,6 +170,50 @@ def test_nothing_is_found(page):
     page.wait(text="No task has no such key as its id")
 
 
+def faked(value, status=200):
+    """An answer of the driver's, in the place of the gateway's."""
+    return {"status": status, "body": value if isinstance(value, str) else json.dumps(value)}
+
+
+def test_a_json_result_is_shown_to_the_digit(browser, house):
+    """Also when it could not be had at first, and when a correction takes its place."""
+    task = house.ended(house.register(house.submit()[0])["id"])
+    of, result = f"/v1/tasks/{task['id']}", f"/v1/tasks/{task['id']}/result"
+    told = {**task, "result": {"n": 1}, "result_type": "json", "position": "1:1",
+            "trace": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+    shown = "[aria-label=Result]"
+    browser.open(f"{house.private.url}/#/tasks/{task['id']}", faked={
+        of: faked(told), result: faked({"detail": "Not now."}, 503)})
+    browser.wait(text="Not now.")
+    assert told["trace"] in browser.text(css=".facts")
+    browser.fake(path=result, **faked('{"n":12345678901234567890,"list":[],"of":[1.50]}'))
+    button(browser, "Ask for the result again")
+    browser.wait(css=shown)
+    assert browser.text(css=shown) == \
+        '{\n  "n": 12345678901234567890,\n  "list": [],\n  "of": [\n    1.50\n  ]\n}'
+    browser.fake(path=result, **faked("2"))
+    browser.fake(path=of, **faked({**told, "result": 2, "position": "1:2", "corrects": "1:1"}))
+    until(lambda: browser.text(css=shown) == "2", SOON_S, lambda: browser.text(css=shown))
+
+
+VALUES = [{}, [], [[]], {"a": {}}, {"a": [1, {"b": None}], "c": "}],{[\\\": "}, "text", 10 ** 30, True,
+          [["", "\\", '"', "ü\n"], [-1, 2]]]
+
+
+def test_json_is_laid_out(page):
+    for value in VALUES:
+        text = json.dumps(value, separators=(",", ":"))
+        assert page.call(module="/ui/format.js", name="layOut", args=[text]) == json.dumps(value, indent=2)
+
+
+@pytest.mark.parametrize("value", [[{"word": "w", "at": n} for n in range(100000)], "x" * (8 << 20)],
+                         ids=["many", "long"])
+def test_large_json_is_laid_out_soon(page, value):
+    begun = time.monotonic()
+    assert page.call(module="/ui/format.js", name="layOut", args=[json.dumps(value)]) == json.dumps(value, indent=2)
+    assert time.monotonic() - begun < SOON_S
+
+
 def test_lists_have_pages(page, house):
     """Rows that come meanwhile move nothing."""
     for provider_id in house.submit(60, fate="never"):
@@ -180,7 +226,8 @@ def test_lists_have_pages(page, house):
     page.wait(role="button", name="Next")
     button(page, "Next")
     page.wait(text="page 2")
-    until(lambda: set(page.texts(css="tbody tr td:first-child")).isdisjoint(first), SOON_S, "the same page")
+    second = page.texts(css="tbody tr td:first-child")
+    assert second and set(second).isdisjoint(first)
     button(page, "Back")
     page.wait(text="page 1")
 

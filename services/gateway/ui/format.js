@@ -50,25 +50,27 @@ export function rate(number) {
     return number >= 100 ? Math.round(number).toLocaleString("en") : number.toFixed(1);
 }
 
-/* JSON laid out over lines, without reading its numbers. */
+/* JSON laid out over lines, without reading its numbers. Linear: a result may have megabytes. */
 export function layOut(text) {
-    let out = "";
+    const out = [];
     let depth = 0;
+    let opened = false; // by the token before
     const line = () => "\n" + "  ".repeat(Math.max(0, depth));
-    for (const token of text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) || []) {
-        if (token === "}" || token === "]") {
+    for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s[\]{},:"]+/g)) {
+        const closes = token === "}" || token === "]";
+        if (closes)
             depth--;
-            out += (/[[{]$/.test(out) ? "" : line()) + token;
-        } else if (token === "{" || token === "[") {
+        if (token === ",")
+            out.push(token, line());
+        else if (token === ":")
+            out.push(": ");
+        else if (closes !== opened) // what is empty stays on its line
+            out.push(line(), token);
+        else
+            out.push(token);
+        opened = token === "{" || token === "[";
+        if (opened)
             depth++;
-            out += (/[[{]$/.test(out) ? line() : "") + token;
-        } else if (token === ",") {
-            out += token + line();
-        } else if (token === ":") {
-            out += ": ";
-        } else {
-            out += (/[[{]$/.test(out) ? line() : "") + token;
-        }
     }
-    return out;
+    return out.join("");
 }

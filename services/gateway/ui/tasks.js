@@ -1,5 +1,5 @@
 /* Tasks: found by id, listed by page, and one of them with all that happened to it. */
-import {html, useState} from "./htm-preact-3.1.1.js";
+import {html, useMemo, useState} from "./htm-preact-3.1.1.js";
 import {ask, askText, query} from "./api.js";
 import {layOut} from "./format.js";
 import {useAsk, useDoing, usePage} from "./hooks.js";
@@ -72,16 +72,19 @@ export function Tasks({filter}) {
         ${cursor && html`<button type="button" onClick=${again}>Ask again</button>`}`;
 }
 
-/* Of JSON the very bytes are asked for: a number of twenty digits must stay one. */
+/* Of JSON the very bytes are asked for: a number of twenty digits must stay one. Made anew (by its key)
+ * when a correction has taken the result's place. */
 function Result({task}) {
     const json = task.result_type === "json";
-    const path = json && task.state === "done" ? `/v1/tasks/${task.id}/result` : null;
-    const {value} = useAsk(path, 0, askText);
-    if (task.result == null && task.result_base64 == null)
+    const {value, problem, again} = useAsk(json ? `/v1/tasks/${task.id}/result` : null, 0, askText);
+    const laidOut = useMemo(() => value == null ? null : layOut(value), [value]);
+    if (!task.result_type) // there is none
         return null;
-    if (json)
-        return value != null && html`<${Bytes} label="Result" text=${layOut(value)} />`;
-    return html`<${Bytes} label="Result" text=${task.result} base64=${task.result_base64} />`;
+    if (!json)
+        return html`<${Bytes} label="Result" text=${task.result} base64=${task.result_base64} />`;
+    return html`<${Trouble} problem=${problem} />
+        ${problem && html`<button type="button" onClick=${again}>Ask for the result again</button>`}
+        ${laidOut != null && html`<${Bytes} label="Result" text=${laidOut} />`}`;
 }
 
 function Timeline({lines}) {
@@ -125,9 +128,10 @@ function facts(task) {
         ["Ended by", task.source], ["Code", task.code], ["Made", time(task.created_ms)],
         ["Ended", time(task.ended_ms)], ["Polled from", time(task.stale_at_ms)],
         ["Given up at", time(task.give_up_at_ms)], ["Polls", task.polls],
-        ["Submissions begun", task.attempts], ["Event", task.position],
-        ["Corrects the event", task.corrects], ["Replaces", other(task.replaces)],
-        ["Replaced by", other(task.replaced_by)],
+        ["Submissions begun", task.attempts], ["Submitted again", task.resubmits],
+        ["Event", task.position], ["Corrects the event", task.corrects],
+        ["Replaces", other(task.replaces)], ["Replaced by", other(task.replaced_by)],
+        ["Trace", task.trace],
     ];
 }
 
@@ -140,7 +144,7 @@ export function Task({id}) {
         <${Facts} rows=${facts(task)} />
         ${OPEN.includes(task.state) && html`<${IfAllowed}><p class="buttons">
             <${Cancel} task=${task} again=${again} /></p></${IfAllowed}>`}
-        <${Result} task=${task} />
+        <${Result} key=${task.position} task=${task} />
         <${Timeline} lines=${task.timeline} />
         <${LettersOf} id=${task.id} />`;
 }
