@@ -275,7 +275,8 @@ def test_a_letter_is_looked_at_tried_dry_put_right_and_replayed(page, house):
     button(page, "Save")
     page.go(f"#/letters/{id_}")
     page.wait(text="ERROR_NOBODY_KNOWS")
-    assert page.text(css="[aria-label=Query]") == letter(house, id_)["original"]["query"]
+    came = letter(house, id_)["original"]["query"]
+    assert page.text(css="[aria-label=Query]") == came
 
     button(page, "Replay…")
     button(page, "Dry run")
@@ -294,9 +295,12 @@ def test_a_letter_is_looked_at_tried_dry_put_right_and_replayed(page, house):
     assert now["timeline"][-1]["by"] == "ana"
     assert house.task(task)["state"] == "pending"
     page.choose(label="Message", value="1")
-    page.wait(text="ERROR_NOBODY_KNOWS")
+    until(lambda: page.text(css="[aria-label=Query]") == came, SOON_S, "another message")
+    assert page.count(role="button", name="Replay…") == 1
+    assert page.count(role="button", name="Edit…") == 0, "an edit would begin with a message of before"
     page.choose(label="Message", value="2")
-    page.wait(text="put%20right")
+    until(lambda: page.text(css="[aria-label=Query]") == now["original"]["query"], SOON_S, "another message")
+    assert page.count(role="button", name="Edit…") == 1
 
     button(page, "Replay…")
     button(page, "Dry run")
@@ -318,6 +322,7 @@ def test_another_ones_edit_is_not_overwritten(page, house):
     answer = house.private.post_json(f"/v1/dead-letters/{id_}", {
         "revision": 1, "by": "ben", "query": f"id={provider_id}&code=his"}, method="PATCH")
     assert answer.status == 200
+    page.wait(css="main section select")  # the page behind the dialog has seen it
     button(page, "Save")
     until(lambda: page.count(css=".said .wrong") == 1 or letter(house, id_)["revision"] == 3, SOON_S,
           "nothing is said")
@@ -337,6 +342,16 @@ def test_what_strangers_send_is_text(page, house):
     page.wait(css="[aria-label=Body]")
     assert page.text(css="[aria-label=Body]") == EVIL
     assert page.count(css="pre *") == 0 and page.title() == f"Dead letter {id_} · aldaba"
+
+
+def test_a_message_that_is_no_callback_is_shown(browser, house):
+    told = letter(house, letters(house, 1)[0][0])
+    told.pop("original")
+    of = f"/v1/dead-letters/{told['id']}"
+    browser.open(f"{house.private.url}/#/letters/{told['id']}", faked={
+        of: faked({**told, "original_base64": "AAEC"})})
+    browser.wait(css="[aria-label=Message]")
+    assert browser.text(css="[aria-label=Message]") == "AAEC"
 
 
 def test_a_letter_is_dropped(page, house):

@@ -64,8 +64,11 @@ function editable(original) {
     return fields;
 }
 
-function EditDialog({letter, onClose, again}) {
+/* The letter as it was when the dialog was opened: the page behind goes on asking, and an edit is refused
+ * when somebody else has put another message there in between. */
+function EditDialog({letter: now, onClose, again}) {
     const {by} = usePage();
+    const [letter] = useState(now);
     const fields = editable(letter.original);
     const [texts, set] = useState(Object.fromEntries(fields.map((field) => [field.name, field.was])));
     const [run, busy] = useDoing();
@@ -100,10 +103,11 @@ const DIALOGS = {replay: ReplayDialog, drop: DropDialog, edit: EditDialog};
 function Commands({letter, again}) {
     const [dialog, set] = useState("");
     const open = letter.state === "open" || letter.state === "held";
+    const older = letter.shown < letter.revision; // an edit begins with the message as it is now
     const shown = dialog && DIALOGS[dialog];
     return open && html`<${IfAllowed}><p class="buttons">
         <button type="button" class="main" onClick=${() => set("replay")}>Replay…</button>
-        ${EDITED.includes(letter.reason) && letter.original && html`<button type="button"
+        ${EDITED.includes(letter.reason) && letter.original && !older && html`<button type="button"
             onClick=${() => set("edit")}>Edit…</button>`}
         <button type="button" onClick=${() => set("drop")}>Drop…</button></p>
         ${shown && html`<${shown} letter=${letter} again=${again} onClose=${() => set("")} />`}
@@ -136,6 +140,8 @@ function Message({letter}) {
         return html`<${Original} original=${letter.original} />`;
     if (letter.event)
         return html`<${Bytes} label="Event" text=${JSON.stringify(letter.event, null, 2)} />`;
+    if (letter.original_base64 != null)
+        return html`<${Bytes} label="Message" base64=${letter.original_base64} />`;
     return html`<p class="empty">It has no message.</p>`;
 }
 
