@@ -152,6 +152,18 @@ def test_the_page_comes_back_by_itself(browser, house):
     browser.wait(css="[data-live=live]")
 
 
+def test_a_silent_gateway_is_not_live(browser, house):
+    """It stands still, and its connections stay."""
+    browser.open(house.private.url + "/")
+    browser.wait(css="[data-live=live]")
+    house.gateway.pause()
+    try:
+        until(lambda: browser.count(css="[data-live=lost]") == 1, 3 * SOON_S, "it is called live")
+    finally:
+        house.gateway.resume()
+    browser.wait(css="[data-live=live]")
+
+
 @pytest.mark.parametrize("how", ["id", "provider_id", "key"])
 def test_a_task_is_found(page, house, how):
     task = house.register(house.submit(1, fate="never")[0], key=f"order-{how}")
@@ -619,3 +631,18 @@ def test_tokens(browser, guarded):
     browser.quiet(guarded.private.url)
     browser.open(guarded.private.url + "/")  # another tab does not know it
     browser.wait(text="This gateway asks for a token")
+
+
+def test_a_token_that_is_taken_back(browser, guarded):
+    """While the page is open: it asks for another one. What the console says of that is the browser's."""
+    browser.open(guarded.private.url + "/")
+    browser.fill(label="Token", value="a-token-that-reads")
+    button(browser, "Enter")
+    browser.wait(css="[data-live=live]")
+    guarded.gateway.kill9()
+    guarded.gateway.env["ALD_T_READ"] = "a-token-that-reads-now"
+    guarded.gateway.start()
+    browser.wait(text="The gateway does not know this token.")
+    browser.fill(label="Token", value="a-token-that-reads-now")
+    button(browser, "Enter")
+    browser.wait(css="[data-live=live]")

@@ -2,6 +2,8 @@
  * address; there are no cookies, so a page of somebody else can't use it. */
 
 const TOKEN = "aldaba.token";
+const QUIET_MS = 30000; // a status comes each second, and 20 s later while two daemons are silent
+const AGAIN_MS = 2000;
 
 export class Problem extends Error {
     constructor(status, detail) {
@@ -93,28 +95,34 @@ async function stream(signal, take) {
 }
 
 /* Follow the status until the returned function is called. take(status) each second;
- * tell(word, detail): "live", "lost" (it is tried again) or "resting" (nobody looks at this tab). */
+ * tell(word, detail, status): "live", "lost" (it is tried again; status: of the answer, if one refused
+ * it) or "resting" (nobody looks at this tab). */
 export function watch(take, tell) {
     let control = null;
     let timer = 0;
     let ended = false;
 
     async function run() {
-        control = new AbortController();
-        let why = "The stream ended.";
+        const own = control = new AbortController();
+        const hush = () => own.abort(new Problem(0, `Nothing was heard for ${QUIET_MS / 1000} s.`));
+        let quiet = setTimeout(hush, QUIET_MS);
+        let lost = new Problem(0, "The stream ended.");
         try {
-            await stream(control.signal, (status) => {
+            await stream(own.signal, (status) => {
+                clearTimeout(quiet);
+                quiet = setTimeout(hush, QUIET_MS);
                 tell("live", "");
                 take(status);
             });
         } catch (error) {
-            why = error.message;
+            lost = error;
         }
+        clearTimeout(quiet);
         control = null;
         if (ended || document.hidden)
             return;
-        tell("lost", why);
-        timer = setTimeout(run, 2000);
+        tell("lost", lost.message, lost.status);
+        timer = setTimeout(run, AGAIN_MS);
     }
 
     function look() {

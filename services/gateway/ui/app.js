@@ -53,8 +53,9 @@ function useTheme() {
     return [theme, set];
 }
 
-/* The status of now, and the rates that the ones before it make. */
-function useLive(access) {
+/* The status of now, and the rates that the ones before it make. refused() when our token is not taken
+ * any more. */
+function useLive(access, refused) {
     const [state, set] = useState({status: null, live: "", why: "", points: []});
     useEffect(() => {
         if (!access?.read)
@@ -62,7 +63,11 @@ function useLive(access) {
         return watch(
             (status) => set((old) => ({...old, status,
                                        points: pointsAdd(old.points, status, Date.now())})),
-            (live, why) => set((old) => ({...old, live, why})));
+            (live, why, status) => {
+                set((old) => ({...old, live, why}));
+                if (status === 401)
+                    refused();
+            });
     }, [access]);
     return state;
 }
@@ -181,8 +186,9 @@ function App() {
     const [by, setBy] = useState(localStorage.getItem(NAME) || "dashboard");
     const [open, setOpen] = useState(false);
     const [said, say, close] = useSaid();
-    const live = useLive(access);
     const look = () => ask("GET", "/v1/access").then(setAccess, (problem) => say(problem.message, true));
+    const live = useLive(access, () => ask("GET", "/v1/access").then(
+        (now) => now.read || setAccess(now), () => { /* nobody answers, which is said already */ }));
     useEffect(() => { look(); }, []);
     const onToken = (token) => {
         tokenSet(token);
