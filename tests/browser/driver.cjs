@@ -107,6 +107,18 @@ const OPS = {
     async width() { // is anything wider than the window?
         return page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
     },
+    async colours({css}) { // "#rrggbb" of all that covers a pixel of a canvas whole
+        return page.evaluate((of) => {
+            const canvas = document.querySelector(of);
+            const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            const seen = new Set();
+            for (let i = 0; i < data.length; i += 4)
+                if (data[i + 3] === 255)
+                    seen.add("#" + [...data.subarray(i, i + 3)]
+                        .map((part) => part.toString(16).padStart(2, "0")).join(""));
+            return [...seen];
+        }, css);
+    },
     async hash() {
         return page.evaluate(() => location.hash);
     },

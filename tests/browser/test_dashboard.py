@@ -73,6 +73,11 @@ def until_state(house, id_, state):
     until(lambda: letter(house, id_)["state"] == state, SOON_S, lambda: str(letter(house, id_)))
 
 
+def faked(value, status=200):
+    """An answer of the driver's, in the place of the gateway's."""
+    return {"status": status, "body": value if isinstance(value, str) else json.dumps(value)}
+
+
 def button(page, name, **more):
     page.click(role="button", name=name, **more)
 
@@ -122,6 +127,25 @@ def test_the_overview_is_the_status(page, house):
     page.wait(text="all four ledgers were compared")
     assert house.audit()["balanced"]
     house.cancel(task)
+
+
+def watched(status):
+    """An answer to /v1/watch that says this and ends."""
+    return faked(f"event: status\ndata: {json.dumps(status)}\n\n")
+
+
+def test_books_that_do_not_balance_any_more(browser, house):
+    """Also where all were compared before."""
+    status = house.get("/v1/status")
+    browser.open(house.private.url + "/", faked={"/v1/watch": watched(status)})
+    button(browser, "Compare all")
+    browser.wait(text="all four ledgers were compared")
+    assert "not balanced" not in tile(browser, "Books")
+    status["status"]["balanced"] = "tasks made, and open and ended"
+    browser.fake(path="/v1/watch", **watched(status))
+    browser.wait(css="[data-tile=Books].bad")
+    assert "not balanced" in tile(browser, "Books")
+    browser.wait(text="tasks made, and open and ended")
 
 
 def test_rates_by_net(page, house):
@@ -180,11 +204,6 @@ def test_nothing_is_found(page):
     page.fill(label="Find a task", value="no such key")
     button(page, "Find")
     page.wait(text="No task has no such key as its id")
-
-
-def faked(value, status=200):
-    """An answer of the driver's, in the place of the gateway's."""
-    return {"status": status, "body": value if isinstance(value, str) else json.dumps(value)}
 
 
 def test_a_json_result_is_shown_to_the_digit(browser, house):
@@ -585,6 +604,15 @@ def test_colours_are_chosen_and_kept(page):
     page.reload()
     page.wait(css="html[data-theme=dark]")
     assert page.axe() == []
+
+
+def test_the_chart_follows_the_colours(page):
+    line = {"light": "#d4d9df", "dark": "#343d47"}  # --line of app.css
+    until(lambda: line["light"] in page.colours(css=".plot canvas"), SOON_S, "no line of the light ones")
+    button(page, "dashboard…")
+    page.choose(label="Colours", value="dark")
+    until(lambda: line["dark"] in page.colours(css=".plot canvas"), SOON_S, "no line of the dark ones")
+    assert line["light"] not in page.colours(css=".plot canvas")
 
 
 # ---- tokens ----

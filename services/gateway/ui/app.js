@@ -1,5 +1,5 @@
 /* The frame of the page: where one is, whether it is live, who one is, and what was said. */
-import {html, render, useEffect, useMemo, useRef, useState} from "./htm-preact-3.1.1.js";
+import {html, render, useEffect, useLayoutEffect, useMemo, useRef, useState} from "./htm-preact-3.1.1.js";
 import {ask, tokenGet, tokenSet, watch} from "./api.js";
 import {pointsAdd} from "./chart.js";
 import {count} from "./format.js";
@@ -43,7 +43,7 @@ function useRoute() {
 
 function useTheme() {
     const [theme, set] = useState(localStorage.getItem(THEME) || "");
-    useEffect(() => {
+    useLayoutEffect(() => { // before the chart, in an effect of its own, asks for its colours
         if (theme)
             document.documentElement.dataset.theme = theme;
         else

@@ -45,13 +45,13 @@ function Books({status}) {
     const [run, busy] = useDoing();
     const [audit, set] = useState(null);
     const told = status.status?.balanced;
-    const well = audit ? audit.balanced : told === 1;
+    const well = told === 1 && (!audit || audit.balanced); // what was compared may be long ago
     const look = () => run(async () => set(await ask("GET", "/v1/audit")));
     return html`<${Tile} name="Books" kind=${well ? "" : "bad"}
         value=${html`<${State} word=${well ? "balanced" : "not balanced"}
             kind=${well ? "good" : "bad"} />`}>
-        ${audit ? audit.problems.join("; ") || "all four ledgers were compared"
-                : typeof told === "string" ? told : "as the tracker keeps them"}
+        ${typeof told === "string" ? told : audit
+            ? audit.problems.join("; ") || "all four ledgers were compared" : "as the tracker keeps them"}
         ${" "}<button type="button" class="small" disabled=${busy} onClick=${look}>
             ${busy ? "Comparing…" : "Compare all"}</button></${Tile}>`;
 }
