@@ -394,6 +394,47 @@ def test_a_letter_is_dropped(page, house):
     assert letter(house, id_)["state"] == "dropped"
 
 
+def test_a_group_with_a_long_cause_is_looked_at(page, house):
+    """Its cause is longer than a filter may be, and another group is like it."""
+    house.private.post_json("/v1/consumers/picky", {"from": "new"}, method="PUT")
+    for why in ("ä" * 70, "ö" * 70):
+        house.cancel(house.reserve()["id"])
+        event = house.post("/v1/consumers/picky/pull", {"limit": 1, "wait": "5s"})["events"][0]
+        assert house.private.post_json("/v1/consumers/picky/settle", {"settle": [
+            {"lane": event["lane"], "seq": event["seq"], "verb": "reject", "reason": why}]}).status == 204
+
+    def look():
+        found = [one for one in house.dead_letters(consumer="picky") if one["outcome"] != "outbox"]
+        return found if len(found) == 2 else None
+    newer, older = until(look, SOON_S, "not two letters")
+    page.go("#/letters")
+    page.wait(label=f"Choose {newer['id']}")
+    page.click(css="[aria-label='Groups of dead letters'] tr:has-text('picky: ä') td:first-child a")
+    page.wait(label=f"Choose {newer['id']}", gone=True)
+    page.wait(label=f"Choose {older['id']}")
+    house.private.request("DELETE", "/v1/consumers/picky")
+
+
+@pytest.mark.parametrize("text", ["", "short", "ä" * 20, "a" + "ä" * 20, "日" * 20, "a" + "😀" * 20, "x" * 40])
+def test_a_text_is_cut(page, text):
+    """A name may have 32 bytes."""
+    whole = text.encode()[:32].decode(errors="ignore")
+    assert page.call(module="/ui/format.js", name="cut", args=[text, 32]) == whole
+
+
+def test_a_long_name(page, house):
+    button(page, "dashboard…")
+    name = "José Ñandú Fernández de la Cruz"
+    page.fill(label="Your name", value=name)
+    button(page, "Save")
+    page.go("#/providers")
+    button(page, "Pause sandbox…")
+    button(page, "Pause", exact=True)
+    button(page, "Resume sandbox")
+    page.wait(text="sandbox is asked again.")
+    assert newest_action(house)["by"] == name.encode()[:32].decode(errors="ignore") != name
+
+
 def choose_letters(page, ids):
     for id_ in ids:
         page.check(label=f"Choose {id_}")
@@ -421,6 +462,13 @@ def test_chosen_letters_are_tried_dry_replayed_and_dropped(page, house):
           lambda: str([letter(house, id_)["attempts"] for id_ in four]))
 
     choose_letters(page, four[2:])
+    button(page, "Replay them…")
+    page.check(role="radio", name="Have the task made anew")
+    button(page, "Cancel", exact=True)
+    button(page, "Replay them…")
+    page.wait(css="dialog[open]")
+    assert page.count(css="dialog input[value='']:checked") == 1, "it would be bought because others nearly were"
+    button(page, "Cancel", exact=True)
     button(page, "Drop them…")
     button(page, "Drop", exact=True)
     until(lambda: [letter(house, id_)["state"] for id_ in four] == ["open", "open", "dropped",

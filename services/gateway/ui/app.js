@@ -2,7 +2,7 @@
 import {html, render, useEffect, useLayoutEffect, useMemo, useRef, useState} from "./htm-preact-3.1.1.js";
 import {ask, tokenGet, tokenSet, watch} from "./api.js";
 import {pointsAdd} from "./chart.js";
-import {count} from "./format.js";
+import {count, cut} from "./format.js";
 import {Page, readRoute, usePage} from "./hooks.js";
 import {Letter} from "./letter.js";
 import {Letters} from "./letters.js";
@@ -14,6 +14,7 @@ import {Task, Tasks} from "./tasks.js";
 
 const NAME = "aldaba.by";
 const THEME = "aldaba.theme";
+const NAME_BYTES = 32; // the API takes
 const SAID_MS = 8000;
 
 /* path[0] -> how the view is called and made; of: of one thing of it. */
@@ -195,8 +196,9 @@ function App() {
         look();
     };
     const keepBy = (name) => {
-        localStorage.setItem(NAME, name || "dashboard");
-        setBy(name || "dashboard");
+        const kept = cut(name, NAME_BYTES) || "dashboard";
+        localStorage.setItem(NAME, kept);
+        setBy(kept);
     };
     const page = useMemo(() => ({...live, access, by, say}), [live, access, by]);
     return html`<${Page.Provider} value=${page}>

@@ -50,6 +50,12 @@ export function rate(number) {
     return number >= 100 ? Math.round(number).toLocaleString("en") : number.toFixed(1);
 }
 
+/* The beginning of text: at most so many bytes of UTF-8, in which the API counts. */
+export function cut(text, bytes) {
+    const begin = new TextEncoder().encode(text).subarray(0, bytes);
+    return new TextDecoder().decode(begin, {stream: true}); // without half a character at its end
+}
+
 /* JSON laid out over lines, without reading its numbers. Linear: a result may have megabytes. */
 export function layOut(text) {
     const out = [];

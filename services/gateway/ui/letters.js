@@ -1,7 +1,7 @@
 /* Dead letters: in groups of a kind, as a list by page, and what is done to several at once. */
 import {html, useEffect, useRef, useState} from "./htm-preact-3.1.1.js";
 import {ask, query} from "./api.js";
-import {count} from "./format.js";
+import {count, cut} from "./format.js";
 import {useAsk, usePage} from "./hooks.js";
 import {Confirm, IfAllowed, Progress, State, Table, Time, Trouble, usePages} from "./parts.js";
 import {dryRunText, ReplayAll, WordChoice, wordBody} from "./replay.js";
@@ -10,6 +10,7 @@ export const REASONS = ["malformed", "unauthenticated", "unknown_task", "unmappe
                         "submit_failed", "submit_uncertain", "expired", "consumer_rejected"];
 const LIMIT = 50;
 const GROUPS = 20;
+const Q_BYTES = 128; // of q, the API takes
 const EMPTY_PAGES = 20; // of a search that looks at a bounded number of letters at once
 
 /* A page that is empty though there are more: go on, but not for ever. */
@@ -24,13 +25,14 @@ async function askLetters(path) {
 function groupFilter(group, groups) {
     const alike = groups.filter((other) => other.reason === group.reason &&
         other.provider === group.provider);
-    return {reason: group.reason, provider: group.provider, q: alike.length > 1 ? group.cause : ""};
+    return {reason: group.reason, provider: group.provider,
+            q: alike.length > 1 ? cut(group.cause, Q_BYTES) : ""};
 }
 
 function Groups() {
     const [cursor, pager] = usePages("groups");
     const asked = "/v1/dead-letters" + query({group: 1, limit: GROUPS, cursor});
-    const {value, problem} = useAsk(asked, 5000);
+    const {value, problem} = useAsk(asked, cursor ? 0 : 5000);
     if (!value)
         return html`<${Trouble} problem=${problem} />`;
     const columns = [
@@ -115,8 +117,15 @@ function Chosen({ids, chosen, clear, again}) {
     const path = (id) => `/v1/dead-letters/${id}`;
     const dry = () => begin("Dry run of the chosen", async (id) =>
         dryRunText((await ask("POST", `${path(id)}/replay`, {...wordBody(word), dry_run: true})).dry_run));
-    const replay = () => begin("Replay of the chosen", async (id) =>
-        `tried, and it is ${(await ask("POST", `${path(id)}/replay`, {...wordBody(word), by})).state}`);
+    const leave = () => { /* a word is said of these letters, not of those that are chosen next */
+        set("");
+        setWord("");
+    };
+    const replay = () => {
+        begin("Replay of the chosen", async (id) =>
+            `tried, and it is ${(await ask("POST", `${path(id)}/replay`, {...wordBody(word), by})).state}`);
+        leave();
+    };
     const drop = () => begin("Drop of the chosen", async (id) =>
         (await ask("DELETE", path(id), {by})).state);
     const some = list.length > 0 && !busy;
@@ -126,7 +135,7 @@ function Chosen({ids, chosen, clear, again}) {
         <button type="button" disabled=${!some} onClick=${() => set("drop")}>Drop them…</button></p>
         ${box}
         ${dialog === "replay" && html`<${Confirm} title=${`Replay ${count(list.length)} letters?`}
-            yes="Replay" onYes=${replay} onClose=${() => set("")}>
+            yes="Replay" onYes=${replay} onClose=${leave}>
             <${WordChoice} word=${word} onWord=${setWord} />
             <p><button type="button" onClick=${dry}>Dry run: what would become of them?</button></p>
             </${Confirm}>`}
