@@ -8,13 +8,17 @@
 
 enum { COMPLETION_WORD_MAX = 64 };
 
+/* In lists a task that is polled is pending. */
 static const char COMPLETION_TASK_STATES[] =
-    "accepted submitting pending polling done failed lost expired cancelled";
+    "accepted submitting pending done failed lost expired cancelled";
+static const char COMPLETION_EVENT_STATES[] = "done failed lost expired cancelled";
 static const char COMPLETION_LETTER_STATES[] = "open held resolved dropped";
 
-static bool completion_of_dlq(const struct command *command)
+static const char *completion_states(const struct command *command)
 {
-    return strncmp(command->name, "dlq ", 4) == 0;
+    if (strncmp(command->name, "dlq ", 4) == 0)
+        return COMPLETION_LETTER_STATES;
+    return strcmp(command->name, "tail") == 0 ? COMPLETION_EVENT_STATES : COMPLETION_TASK_STATES;
 }
 
 static void completion_reasons(struct ald_buf *out)
@@ -33,8 +37,7 @@ void completion_value(const struct command *command, enum arg arg, struct ald_bu
     else if (arg == ARG_PROVIDER)
         ald_buf_put_str(out, COMPLETION_PROVIDERS);
     else if (arg == ARG_STATE)
-        ald_buf_put_str(out, completion_of_dlq(command) ? COMPLETION_LETTER_STATES
-                                                        : COMPLETION_TASK_STATES);
+        ald_buf_put_str(out, completion_states(command));
     else if (arg == ARG_REASON)
         completion_reasons(out);
     else if (arg == ARG_FROM || arg == ARG_AFTER)

@@ -52,8 +52,9 @@ const struct manual MANUALS[] = {
      "1 with --wait: it ended otherwise than as done\n"},
     {"tasks",
      "Lists tasks, newest first: 50 of them unless --limit says another number.\n"
-     "States are accepted, submitting, pending, polling, done, failed, lost,\n"
-     "expired, cancelled. --find takes a task's id, its provider's id, or its key.",
+     "States are accepted, submitting, pending, done, failed, lost, expired,\n"
+     "cancelled; one that is being polled is pending here. --find takes a task's\n"
+     "id, its provider's id, or its key.",
      "aldaba tasks --state pending --provider sandbox\n"
      "aldaba tasks --find order-17\n"
      "aldaba tasks --state expired --limit 0 -q\n",

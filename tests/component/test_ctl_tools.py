@@ -326,6 +326,8 @@ def test_completion_of_options_and_words():
     assert complete("tail", "--fr") == ["--from"] and complete("tail", "--from", "") == ["all", "new"]
     assert complete("tail", "--from", "=", "a") == ["all"]
     assert complete("tasks", "--state", "do") == ["done"]
+    assert complete("tasks", "--state", "p") == ["pending"], "the API refuses polling"
+    assert complete("tail", "--state", "") == ["cancelled", "done", "expired", "failed", "lost"]
     assert complete("dlq", "ls", "--state", "h") == ["held"]
     assert "conflict" in complete("dlq", "ls", "--reason", "")
     assert complete("health", "t") == ["tracker"]
