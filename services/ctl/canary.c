@@ -275,9 +275,15 @@ static bool canary_message(struct canary *self, const struct args *args)
         ald_buf_put_str(&self->message, body);
         return true;
     }
-    if (ald_file_read(body + 1, &self->message) == ALD_OK)
+    if (ald_file_read(body + 1, &self->message) != ALD_OK) {
+        ctl_say("%s can't be read.", CTL_SAFE(body + 1));
+        return false;
+    }
+    struct ald_span message = ald_buf_span(&self->message);
+    if (ald_span_find(message, '\0') == message.len)
         return true;
-    ctl_say("%s can't be read.", CTL_SAFE(body + 1));
+    ctl_say("%s holds a byte 0, behind which nothing would be sent: a canary says a text.",
+            CTL_SAFE(body + 1));
     return false;
 }
 

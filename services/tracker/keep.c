@@ -35,8 +35,7 @@ enum {
     KEEP_PURGE_WAIT_MS = 60000, /* for whoever counts the rows: `aldaba audit --deep` */
     KEEP_SNAPSHOT_MS = 60000,
     KEEP_NETWORKS_MS = 3600000,
-    KEEP_PURGE_ROWS = 1000,
-    KEEP_MARKS_MAX = ALD_WINDOW_MAX
+    KEEP_PURGE_ROWS = 1000
 };
 
 static const int64_t KEEP_DAY_MS = INT64_C(86400000);

@@ -46,6 +46,13 @@ def test_what_is_wrong_is_said(house, words):
     assert done.returncode == 64 and done.stderr.startswith("aldaba: "), done
 
 
+def test_a_body_that_is_no_text(house, tmp_path):
+    path = tmp_path / "body"
+    path.write_bytes(b"code=alive&more=\0cut")
+    done = house.aldaba("canary", "sandbox", "--body", f"@{path}")
+    assert done.returncode == 64 and "a byte 0" in done.stderr, done
+
+
 def test_no_such_provider(house):
     done = house.aldaba("canary", "nobody", "code=x")
     assert done.returncode == 1 and "no task could be made" in done.stderr, done
