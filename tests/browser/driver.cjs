@@ -110,7 +110,10 @@ const OPS = {
     async colours({css}) { // "#rrggbb" of all that covers a pixel of a canvas whole
         return page.evaluate((of) => {
             const canvas = document.querySelector(of);
-            const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            const {width, height} = canvas;
+            const own = new OffscreenCanvas(width, height).getContext("2d", {willReadFrequently: true});
+            own.drawImage(canvas, 0, 0);
+            const {data} = own.getImageData(0, 0, width, height);
             const seen = new Set();
             for (let i = 0; i < data.length; i += 4)
                 if (data[i + 3] === 255)

@@ -294,9 +294,9 @@ def test_groups_and_their_filter(page, house):
           lambda: str((page.texts(css=table), told)))
     page.click(css=f"{table} a", nth=[row.split("\t")[0] for row in page.texts(css=table)]
                .index("unmapped_status"))
-    page.wait(css=f"a[href='#/letters/{made[0][0]}']")
-    rows = page.texts(css="[aria-label='Dead letters'] tbody tr")
-    assert rows and all("unmapped_status" in row for row in rows)
+    until(lambda: "reason=unmapped_status" in page.hash(), SOON_S, page.hash)
+    rows = until(lambda: page.texts(css="[aria-label='Dead letters'] tbody tr"), SOON_S, "no letters")
+    assert any(made[0][0] in row for row in rows) and all("unmapped_status" in row for row in rows)
 
 
 def test_a_letter_is_looked_at_tried_dry_put_right_and_replayed(page, house):
