@@ -355,7 +355,7 @@ def test_another_ones_edit_is_not_overwritten(page, house):
     assert answer.status == 200
     page.wait(css="main section select")  # the page behind the dialog has seen it
     button(page, "Save")
-    until(lambda: page.count(css=".said .wrong") == 1 or letter(house, id_)["revision"] == 3, SOON_S,
+    until(lambda: page.count(css="dialog .said .wrong") == 1 or letter(house, id_)["revision"] == 3, SOON_S,
           "nothing is said")
     assert letter(house, id_)["original"]["query"] == f"id={provider_id}&code=his"
     said = page.noise()["console"]

@@ -8,7 +8,7 @@ import {Letter} from "./letter.js";
 import {Letters} from "./letters.js";
 import {Actions, Consumers, Providers} from "./others.js";
 import {Overview} from "./overview.js";
-import {Dialog, State} from "./parts.js";
+import {Dialog, Said, State} from "./parts.js";
 import {Replay, Replays} from "./replays.js";
 import {Task, Tasks} from "./tasks.js";
 
@@ -150,13 +150,6 @@ function Door({onToken}) {
         <button type="submit" class="main" disabled=${!/^[!-~]+$/.test(token.trim())}>Enter</button></form>`;
 }
 
-function Said({said, close}) {
-    return html`<div class="said" role="status" aria-live="polite">${said.map((one) => html`<p
-        key=${one.id} class=${one.wrong ? "wrong" : "right"}><span aria-hidden="true">
-        ${one.wrong ? "✕" : "✓"}</span> <span>${one.text}</span> <button type="button" class="small"
-            aria-label="Close" onClick=${() => close(one.id)}>×</button></p>`)}</div>`;
-}
-
 function Head({route}) {
     const [name, id] = route.path;
     const view = VIEWS[name || ""];
@@ -200,7 +193,9 @@ function App() {
         localStorage.setItem(NAME, kept);
         setBy(kept);
     };
-    const page = useMemo(() => ({...live, access, by, say}), [live, access, by]);
+    const [dialogs, setDialogs] = useState(0);
+    const dialog = (more) => setDialogs((count) => count + more);
+    const page = useMemo(() => ({...live, access, by, say, said, close, dialog}), [live, access, by, said]);
     return html`<${Page.Provider} value=${page}>
         <a class="skip" href="#content" onClick=${(event) => {
             event.preventDefault();
@@ -216,7 +211,7 @@ function App() {
             ${access && !access.read && html`<${Door} key=${tokenGet()} onToken=${onToken} />`}
             ${access?.read && html`<${Body} route=${route} theme=${theme} />`}
             ${!access && html`<p class="empty">Asking the gateway…</p>`}</main>
-        <${Said} said=${said} close=${close} />
+        ${dialogs === 0 && html`<${Said} />`}
         ${open && html`<${Settings} by=${by} setBy=${keepBy} theme=${theme} setTheme=${setTheme}
             onToken=${onToken} onClose=${() => setOpen(false)} />`}
         </${Page.Provider}>`;

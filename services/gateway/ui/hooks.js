@@ -65,9 +65,18 @@ export function useDoing() {
     return [run, busy];
 }
 
+/* A word of an address; what somebody typed and is no encoding stands for itself. */
+function decoded(word) {
+    try {
+        return decodeURIComponent(word);
+    } catch {
+        return word;
+    }
+}
+
 /* The words behind "#": {path: ["letters", ID], query: {reason: ...}}. */
 export function readRoute(hash = location.hash) {
     const [path, search] = hash.replace(/^#\/?/, "").split("?");
-    return {path: path.split("/").filter(Boolean).map(decodeURIComponent),
+    return {path: path.split("/").filter(Boolean).map(decoded),
             query: Object.fromEntries(new URLSearchParams(search || ""))};
 }

@@ -3,6 +3,16 @@ import {html, useEffect, useRef, useState} from "./htm-preact-3.1.1.js";
 import {ago, count, moment} from "./format.js";
 import {usePage} from "./hooks.js";
 
+/* What came of what was done. Outside of an open dialog nothing can be reached, nor is it read out, so it
+ * stands in the dialog then. */
+export function Said() {
+    const {said, close} = usePage();
+    return html`<div class="said" role="status" aria-live="polite">${said.map((one) => html`<p
+        key=${one.id} class=${one.wrong ? "wrong" : "right"}><span aria-hidden="true">
+        ${one.wrong ? "✕" : "✓"}</span> <span>${one.text}</span> <button type="button" class="small"
+            aria-label="Close" onClick=${() => close(one.id)}>×</button></p>`)}</div>`;
+}
+
 /* A sign beside each word, so that no state is told by its colour alone. */
 const SIGNS = {
     good: "✓", // done, balanced, asked
@@ -74,11 +84,14 @@ export function usePages(key) {
  * back to where it came from. */
 export function Dialog({title, onClose, children}) {
     const box = useRef(null);
+    const {dialog} = usePage();
     useEffect(() => {
         const before = document.activeElement;
         const own = box.current;
         own.showModal();
+        dialog(1);
         return () => {
+            dialog(-1);
             own.close();
             if (before && before.isConnected)
                 before.focus();
@@ -86,7 +99,7 @@ export function Dialog({title, onClose, children}) {
     }, []);
     return html`<dialog ref=${box} aria-label=${title}
         onCancel=${(event) => { event.preventDefault(); onClose(); }}>
-        <h2>${title}</h2>${children}</dialog>`;
+        <h2>${title}</h2>${children}<${Said} /></dialog>`;
 }
 
 /* Ask before what can't be taken back. */
