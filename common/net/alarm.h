@@ -17,7 +17,8 @@ typedef struct ald_alarm ald_alarm_t;
 
 typedef void ald_alarm_fn(void *arg);
 
-/* Not set. ring is called by the loop, and may set it and may not destroy it. */
+/* Not set. ring is called by the loop, and may set it and may not destroy it. Nor may another timer
+ * of that loop destroy it: czmq takes timers back at the end of a turn, and calls what was due. */
 ald_alarm_t *ald_alarm_new(zloop_t *loop, ald_alarm_fn *ring, void *arg);
 void ald_alarm_destroy(ald_alarm_t **self_p);
 

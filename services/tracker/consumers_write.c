@@ -10,6 +10,8 @@
 #include "services/tracker/feed.h"
 #include "services/tracker/vault_consumers.h"
 
+enum { CONSUMERS_WHY_MAX = 161 }; /* of what a consumer said, in the cause of a letter */
+
 static struct ald_metric consumers_rejected = {.kind = ALD_COUNTER,
                                                .name = "aldaba_consumer_rejected_total",
                                                .help =
@@ -79,6 +81,7 @@ static void consumers_letter(consumers_t *self, const struct consumers_reject *r
     char id[ALD_ULID_MAX];
     char digest[ALD_POSITION_MAX];
     char cause[ALD_TEXT_MAX];
+    char why[CONSUMERS_WHY_MAX];
     const struct durable *one = consumers_of(self, reject->no);
     if (!one)
         return; /* deleted since */
@@ -94,8 +97,9 @@ static void consumers_letter(consumers_t *self, const struct consumers_reject *r
         ald_buf_reset(&self->original);
     (void)snprintf(digest, sizeof digest, "%s %" PRIu64 ":%" PRIu64, one->name, event.lane,
                    event.seq);
-    if (reject->why[0] != '\0')
-        (void)snprintf(cause, sizeof cause, "%s: %.160s", one->name, reject->why);
+    ald_text_cut(why, sizeof why, ald_span_str(reject->why));
+    if (why[0] != '\0')
+        (void)snprintf(cause, sizeof cause, "%s: %s", one->name, why);
     else
         (void)snprintf(cause, sizeof cause,
                        "%s: it was handed out %" PRIu32 " times and not acknowledged.", one->name,
