@@ -141,6 +141,7 @@ def test_a_spool_that_a_gateway_has():
         done = drain(gate)
         assert done.returncode == 69 and "A gateway has this spool" in done.stderr, done
         assert rows(gate.spool) == 1
+        gate.until_spooled(1)  # the gauge follows within a moment
         again = gate.tracker()
         gate.until_spooled(0)
         assert again.tasks() == [1]
