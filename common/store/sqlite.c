@@ -135,11 +135,14 @@ static void store_end_tx(ald_store_t *self)
     self->savepoints = 0;
 }
 
-/* A sync that failed fails the store, when that is found. */
+/* A sync that failed fails the store, when that is found, whatever its error was: no later one of
+ * that log is believed. */
 static enum ald_rc store_settled_so_far(ald_store_t *self)
 {
-    if (self->syncer != NULL && store_syncer_code(self->syncer) != SQLITE_OK)
+    if (self->syncer != NULL && store_syncer_code(self->syncer) != SQLITE_OK) {
         (void)store_rc(self, store_syncer_code(self->syncer));
+        self->failed = true;
+    }
     return self->failed ? ALD_IO : ALD_OK;
 }
 

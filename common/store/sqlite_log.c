@@ -105,7 +105,8 @@ static int log_sync_now(struct log_file *self, int flags)
     (void)pthread_mutex_lock(&self->lock);
     if (self->failed == SQLITE_OK && !ALD_BUG(sync_normal))
         self->failed =
-            ALD_FAILPOINT("log.sync", self->real->pMethods->xSync(self->real, flags), STORE_FAILED);
+            ALD_FAILPOINT("log.sync", self->real->pMethods->xSync(self->real, flags),
+                          SQLITE_IOERR_FSYNC); /* as the engine says of any error of a sync */
     int code = self->failed;
     (void)pthread_mutex_unlock(&self->lock);
     return code;
