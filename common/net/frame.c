@@ -28,10 +28,8 @@ enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema, const voi
     struct ald_buf buf;
     ald_buf_init(&buf, (size_t)80 << 20);
     enum ald_rc rc = ald_wire_encode(schema, msg, &buf);
-    if (rc == ALD_OK) {
-        struct ald_span bytes = ald_buf_span(&buf);
-        ald_frame_copy(to, bytes);
-    }
+    if (rc == ALD_OK)
+        ald_frame_copy(to, ald_buf_span(&buf));
     ald_buf_free(&buf);
     return rc;
 }

@@ -2,7 +2,8 @@
  *
  * Like every allocation of the house, one that finds no memory ends the process and says where.
  * czmq 4.2.1 does not: zframe_new then closes a message that was never begun, a segmentation fault.
- * So what is longer than libzmq keeps inside a message (33 bytes) is made here. */
+ * So all frames are made here, after looking whether there is room; it is left to czmq if another
+ * thread takes that room in between. */
 #ifndef ALD_NET_FRAME_H
 #define ALD_NET_FRAME_H
 

@@ -18,6 +18,7 @@
 #include "common/net/reload.h"
 #include "common/net/service_args.h"
 #include "common/net/service_meters.h"
+#include "proto/channels.h"
 
 enum {
     SERVICE_DRAIN_MS = 8000, /* unless the daemon asks for more */
@@ -33,6 +34,7 @@ struct ald_service {
     ald_reload_t *reload;
     ald_control_t *control;
     char instance[ALD_ULID_SIZE];
+    char channel[128]; /* of its control */
     int signals;
     bool draining;
     int64_t drain_ms; /* then we stop with work left */
@@ -242,11 +244,11 @@ static const char *service_name(const ald_service_t *self)
 static enum ald_rc service_control(ald_service_t *self, struct ald_err *err)
 {
     const char *name = service_name(self);
-    char channel[128];
     char endpoint[ALD_PATH_MAX + 160];
-    (void)snprintf(channel, sizeof channel, "control-%s%s%s", self->ops->name,
-                   name[0] != '\0' ? "-" : "", name);
-    enum ald_rc rc = ald_sock_endpoint(&self->settings, channel, endpoint, sizeof endpoint, err);
+    (void)snprintf(self->channel, sizeof self->channel, ALD_CHANNEL_CONTROL "-%s%s%s",
+                   self->ops->name, name[0] != '\0' ? "-" : "", name);
+    enum ald_rc rc =
+        ald_sock_endpoint(&self->settings, self->channel, endpoint, sizeof endpoint, err);
     if (rc != ALD_OK)
         return rc;
     struct ald_control_ops ops = {.self = self,
@@ -409,6 +411,11 @@ void ald_service_note(const ald_service_t *self, char *out, size_t cap)
 const char *ald_service_instance(const ald_service_t *self)
 {
     return self->instance;
+}
+
+const char *ald_service_channel(const ald_service_t *self)
+{
+    return self->channel;
 }
 
 bool ald_service_draining(const ald_service_t *self)

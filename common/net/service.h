@@ -87,6 +87,8 @@ ald_profiles_t *ald_service_profiles(const ald_service_t *self);
 /* What is wrong with the settings as they were read last; "" when nothing is. Any thread. */
 void ald_service_note(const ald_service_t *self, char *out, size_t cap);
 const char *ald_service_instance(const ald_service_t *self); /* ULID of this run */
+/* Its control channel, as proto/channels.h says: control-SERVICE, or control-SERVICE-NAME. */
+const char *ald_service_channel(const ald_service_t *self);
 bool ald_service_draining(const ald_service_t *self);
 
 /* The drain may last so much longer than the 8 s that it has. Call it in drain. */

@@ -156,22 +156,14 @@ void stores_show(struct ctl *ctl, const struct findings *findings)
     stores_texts(ctl, "problem", &findings->problems, TONE_BAD);
 }
 
-/* The gateways, which may have names, the tracker and the dlq. */
+/* All but pollers have a store. */
 static int stores_is_owner(const struct dirent *entry)
 {
-    static const char *const services[] = {"tracker", "dlq", "gateway", "gateway-"};
     static const char prefix[] = ALD_CHANNEL_CONTROL "-";
+    static const char poller[] = ALD_CHANNEL_CONTROL "-poller-";
     const char *name = entry->d_name;
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || strstr(name, ".lock"))
-        return 0;
-    name += sizeof prefix - 1;
-    for (size_t i = 0; i < ALD_COUNT(services); i++) {
-        size_t len = strlen(services[i]);
-        bool more = services[i][len - 1] == '-';
-        if (more ? strncmp(name, services[i], len) == 0 : strcmp(name, services[i]) == 0)
-            return 1;
-    }
-    return 0;
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+           strncmp(name, poller, sizeof poller - 1) != 0 && !strstr(name, ".lock");
 }
 
 static void stores_at_work(const char *run, char *why, size_t cap)

@@ -138,17 +138,33 @@ static enum ald_rc shelf_load_sender(shelf_t *self)
     return rc;
 }
 
+static enum ald_rc shelf_open_mark(shelf_t *self, struct ald_err *err)
+{
+    char path[ALD_STORE_PATH_MAX + sizeof ".mark"];
+    (void)snprintf(path, sizeof path, "%s.mark", self->path);
+    return ald_mark_open(path, &self->mark, err);
+}
+
 /* Note how far the numbers have come, after the commit that made it so. */
 static enum ald_rc shelf_mark(shelf_t *self)
 {
+    if (self->mark == NULL)
+        return ALD_IO;
     struct ald_mark_values values = {.seq = self->now.next, .wall_ms = ald_clock_now().wall_ms};
     return ald_mark_write(self->mark, &values);
 }
 
 void shelf_beat(shelf_t *self)
 {
-    if (shelf_ready(self) && ald_mark_sync(self->mark) != ALD_OK)
-        ald_log(ALD_WARN, "letters.mark", "text=\"the mark beside the letters can't be written\"");
+    struct ald_err err = {0};
+    if (!shelf_ready(self))
+        return;
+    if (self->mark == NULL && shelf_open_mark(self, &err) == ALD_OK)
+        (void)shelf_mark(self);
+    if (self->mark != NULL && ald_mark_sync(self->mark) == ALD_OK)
+        return;
+    ald_log(ALD_WARN, "letters.mark", "text=\"the mark beside the letters can't be written\"");
+    ald_mark_destroy(&self->mark); /* after an I/O error only a new opening brings it back */
 }
 
 static enum ald_rc shelf_load(shelf_t *self)
@@ -206,9 +222,7 @@ enum ald_rc shelf_open(shelf_t *self, struct ald_err *err)
     enum ald_rc rc = ald_store_open(&options, &self->store, err);
     if (rc != ALD_OK)
         return rc;
-    char mark[ALD_STORE_PATH_MAX + sizeof ".mark"];
-    (void)snprintf(mark, sizeof mark, "%s.mark", self->path);
-    rc = ald_mark_open(mark, &self->mark, err);
+    rc = shelf_open_mark(self, err);
     if (rc == ALD_OK && ((rc = shelf_load(self)) != ALD_OK || (rc = shelf_mend(self)) != ALD_OK))
         (void)ald_err_set(err, rc, "%s: cannot read it: %s", self->path,
                           ald_store_message(self->store));

@@ -14,8 +14,7 @@ enum {
     HEALTH_ASK_MS = 1000,
     HEALTH_NOTE_MS = 250,
     HEALTH_PAGE_MAX = 16 << 20,
-    HEALTH_DAEMONS_MAX = 64,
-    HEALTH_NAME_MAX = ALD_NAME_MAX + 16
+    HEALTH_DAEMONS_MAX = 64
 };
 
 void api_alive(struct api_call *call)
@@ -42,6 +41,12 @@ void api_ready(struct api_call *call)
                       ald_span_str(why ? why : "ready\n"));
 }
 
+/* The daemon of a control channel: SERVICE, or SERVICE-NAME. */
+static const char *health_who(const char *channel)
+{
+    return channel + strlen(ALD_CHANNEL_CONTROL) + 1;
+}
+
 static void health_page(struct api_call *call, const char *channel, void *pages)
 {
     struct msg_control ask = {.what = "metrics"};
@@ -51,20 +56,13 @@ static void health_page(struct api_call *call, const char *channel, void *pages)
         ALD_OK) {
         (void)zmsg_first(answer);
         zframe_t *frame = zmsg_next(answer);
-        const char *name = channel + strlen(ALD_CHANNEL_CONTROL) + 1;
+        const char *name = health_who(channel);
         char svc[32];
         ald_text_cut(svc, sizeof svc, ald_span_of(name, strcspn(name, "-")));
         if (frame && api_read(frame, &MSG_BLOB, &blob))
             metrics_merge_add(pages, svc, name, blob.bytes);
     }
     zmsg_destroy(&answer);
-}
-
-/* As a channel without its first word. */
-static void health_own(const struct api_call *call, char *out, size_t cap)
-{
-    const char *name = call->api->settings->gateway.name;
-    (void)snprintf(out, cap, "gateway%s%s", name[0] != '\0' ? "-" : "", name);
 }
 
 static bool health_is_other(const char *name, const char *own)
@@ -75,7 +73,7 @@ static bool health_is_other(const char *name, const char *own)
         if (name[i] == '"' || name[i] == '\\' || name[i] < 0x21 || name[i] > 0x7e)
             return false;
     return len < API_ARGUMENT_MAX && strncmp(name, prefix, sizeof prefix - 1) == 0 &&
-           strcmp(name + sizeof prefix - 1, own) != 0 && !strstr(name, ".lock");
+           strcmp(name, own) != 0 && !strstr(name, ".lock");
 }
 
 /* What is wrong with the settings as a daemon read them last. */
@@ -88,7 +86,7 @@ static void health_note(struct api_call *call, const char *channel, void *books)
             ALD_OK &&
         api_read(zmsg_first(answer), &MSG_ANSWER, &head) && strcmp(head.rc, "ok") == 0 &&
         head.detail[0] != '\0')
-        audit_add_text(books, "settings", channel + strlen(ALD_CHANNEL_CONTROL) + 1, head.detail);
+        audit_add_text(books, "settings", health_who(channel), head.detail);
     zmsg_destroy(&answer);
 }
 
@@ -98,11 +96,10 @@ static void health_each(struct api_call *call,
                         void *arg)
 {
     const char *run = call->api->settings->bus.run;
-    char own[HEALTH_NAME_MAX];
+    const char *own = ald_service_channel(call->api->service);
     DIR *dir = opendir(run);
     if (!dir)
         return;
-    health_own(call, own, sizeof own);
     int asked = 0;
     for (const struct dirent *entry = readdir(dir); entry && asked < HEALTH_DAEMONS_MAX;
          entry = readdir(dir)) {
@@ -118,23 +115,21 @@ void api_notes(struct api_call *call, struct audit *books)
 {
     char note[ALD_TEXT_MAX];
     ald_service_note(call->api->service, note, sizeof note);
-    char own[HEALTH_NAME_MAX];
-    health_own(call, own, sizeof own);
     if (note[0] != '\0')
-        audit_add_text(books, "settings", own, note);
+        audit_add_text(books, "settings", health_who(ald_service_channel(call->api->service)),
+                       note);
     health_each(call, health_note, books);
 }
 
 void api_metrics(struct api_call *call)
 {
-    char name[HEALTH_NAME_MAX];
     struct ald_buf own;
     ald_buf_init(&own, HEALTH_PAGE_MAX);
     metrics_merge_t *pages = metrics_merge_new();
     ald_disk_measure(call->api->settings->gateway.spool);
     ald_metrics_write(&own);
-    health_own(call, name, sizeof name);
-    metrics_merge_add(pages, "gateway", name, ald_buf_span(&own));
+    metrics_merge_add(pages, "gateway", health_who(ald_service_channel(call->api->service)),
+                      ald_buf_span(&own));
     health_each(call, health_page, pages);
     ald_buf_reset(&call->worker->out);
     metrics_merge_write(pages, &call->worker->out);

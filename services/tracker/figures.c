@@ -121,6 +121,15 @@ static void figures_gateways(const struct tracker *self, zmsg_t *to)
     figure(to, "gateway", "spool_items", (int64_t)spool);
 }
 
+/* Of one of several: NAME.WHAT. */
+static void figure_of(zmsg_t *to, const char *group, const char *one, const char *what,
+                      int64_t value)
+{
+    char name[ALD_KEY_MAX];
+    (void)snprintf(name, sizeof name, "%s.%s", one, what);
+    figure(to, group, name, value);
+}
+
 static void figures_provider(const struct pending_account *account, int64_t now_ms, zmsg_t *to)
 {
     const struct budget *budget = &account->budget;
@@ -136,12 +145,9 @@ static void figures_provider(const struct pending_account *account, int64_t now_
         {"paused", 1, budget->paused},
         {"in_trouble", budget->troubles, budget->breaker != BREAKER_CLOSED},
     };
-    for (size_t i = 0; i < ALD_COUNT(list); i++) {
-        char name[ALD_KEY_MAX];
-        (void)snprintf(name, sizeof name, "%s.%s", account->profile->name, list[i].what);
+    for (size_t i = 0; i < ALD_COUNT(list); i++)
         if (list[i].said)
-            figure(to, "provider", name, list[i].value);
-    }
+            figure_of(to, "provider", account->profile->name, list[i].what, list[i].value);
 }
 
 /* Of those that have something to say: there may be many profiles. */
@@ -173,15 +179,11 @@ static void figures_consumer(void *to, const struct msg_consumer *consumer)
         {"pending", (int64_t)consumer->pending},
         {"oldest_at_ms", consumer->oldest_at_ms},
         {"rejected", (int64_t)consumer->rejected},
-        {consumer->sink_state, 1}, /* only what keeps a sink from delivering */
     };
-    bool delivers =
-        consumer->sink_state[0] == '\0' || strcmp(consumer->sink_state, "delivering") == 0;
-    for (size_t i = 0; i < ALD_COUNT(list) - delivers; i++) {
-        char name[ALD_KEY_MAX];
-        (void)snprintf(name, sizeof name, "%s.%s", consumer->consumer, list[i].what);
-        figure(to, "consumer", name, list[i].value);
-    }
+    for (size_t i = 0; i < ALD_COUNT(list); i++)
+        figure_of(to, "consumer", consumer->consumer, list[i].what, list[i].value);
+    if (consumer->sink_state[0] != '\0' && strcmp(consumer->sink_state, "delivering") != 0)
+        figure_of(to, "consumer", consumer->consumer, consumer->sink_state, 1);
 }
 
 void figures_add(struct tracker *self, zmsg_t *to)

@@ -161,7 +161,7 @@ static void tracker_unwatch_store(struct tracker *self)
 }
 
 /* While callbacks keep two processors busy, handing a sync to another thread and hearing of its end
- * costs more than it hides: in place, 5 % more at 16 connections, 10 % at 64. */
+ * costs more than it hides (docs/PERFORMANCE.md). */
 static bool tracker_syncs_beside(const struct ald_settings *settings)
 {
     cpu_set_t ours;

@@ -186,8 +186,8 @@ class Gate:
         if self.own:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def tracker(self, **more):
-        self.neighbours.append(Tracker(self.run, **more))
+    def tracker(self, kind=Tracker, **more):
+        self.neighbours.append(kind(self.run, **more))
         return self.neighbours[-1]
 
     def desk(self, channel, **answers):
@@ -413,6 +413,47 @@ def test_without_tracker_ever_no_token_is_believed():
         assert gate.private.get("/healthz").status == 200
         assert gate.public.get(url(1)).status == 503
         assert gate.public.get("/callback?id=1&code=x").status == 200  # spooled
+
+
+class Slow(Tracker):
+    """Takes what was spooled as soon as a callback has come that was not, which it keeps waiting."""
+
+    def __init__(self, run, instance):
+        self.fresh = threading.Event()
+        self.drained = []  # of each batch since: how many came for the first time
+        self.known = set()
+        self.all = threading.Event()
+        super().__init__(run, instance)
+
+    def takes(self, item):
+        return "applied" if self.all.is_set() or (self.fresh.is_set() and item.get("spooled")) else None
+
+    def hear(self, frames):
+        self.judge = self.takes
+        items = [bus.unpack(frame) for frame in frames[1:]]
+        if any(not item.get("spooled") for item in items):
+            self.fresh.set()
+        new = {item["num"] for item in items if item.get("spooled")} - self.known
+        self.known |= new
+        if self.fresh.is_set():
+            self.drained.append(len(new))
+        return super().hear(frames)
+
+
+def test_less_is_drained_at_once_while_a_callback_waits():
+    with welcomed(gateway={"ack_min": "10s", "ack_max": "10s", "resend_after": "60s"}) as (gate, tracker):
+        gate.gone(tracker)
+        for task in range(1, 601):
+            assert gate.public.get(url(task)).status == 200
+        gate.until_spooled(600)
+        slow = gate.tracker(Slow, instance="T2")
+        until(lambda: len(slow.known) == 256, SOON_S, lambda: f"{len(slow.known)} at once while nothing waits")
+        waits = threading.Thread(target=gate.public.get, args=(url(1000),))
+        waits.start()
+        until(lambda: len(slow.known) == 600, SOON_S, lambda: f"{len(slow.known)} of 600")
+        assert max(slow.drained) <= 64, slow.drained
+        slow.all.set()
+        waits.join()
 
 
 def test_spooled_while_the_tracker_is_away_and_drained():

@@ -5,6 +5,7 @@ other, and is started again as a supervisor would; and in another one errors com
 does not fit into the time is left for another day: the seed is the day's, or ALDABA_FAULT_SEED."""
 import itertools
 import os
+import pathlib
 import random
 import shutil
 import subprocess
@@ -172,6 +173,30 @@ def test_an_audit_after_a_lost_acknowledgement():
         assert audit["balanced"], audit["problems"]
         assert time.monotonic() - started < 5  # half of what it would take by itself
         assert house.books()["letters"]["outbox"] == 0
+
+
+def test_a_mark_that_could_not_be_synced_is_opened_again():
+    """A sync of the mark beside the letters fails once: that is said once, and later numbers are in it."""
+    with House(pollers=0, profile=CALM) as house:
+        house.start()
+        dlq = house.daemons["dlq"]
+        dlq.stop()
+        dlq.env["ALDABA_FAILPOINT"] = "mark.sync:eio:1"
+        dlq.start()
+        house.until_serving()
+        until(lambda: said(dlq, "ev=letters.mark") == 1, 20, "the mark was synced")
+        mark = pathlib.Path(house.folder) / "data" / "letters.db.mark"
+        before = mark.read_bytes()
+        house.register("1")
+        for code in ("C", "D"):  # the second one contradicts the first, and becomes a letter
+            assert house.public.get("/callback/sandbox", id="1", code=code).status == 200
+        until(house.dead_letters, 20, "no letter comes to the dlq")
+        until(lambda: mark.read_bytes() != before, 20, "the mark stays as it was")
+        assert said(dlq, "ev=letters.mark") == 1, dlq.tail()
+
+
+def said(daemon, words):
+    return sum(words in line for line in daemon.lines())
 
 
 def restore(house, copy, rule=""):
