@@ -89,6 +89,7 @@ def a_house():
         one.settings["poller"] = {"name": "p1"}
         one.write_settings()
         one.start_daemons()
+        until(lambda: one.aldaba("health", "poller", "-q").returncode == 0, SOON_S, "the poller is not ready")
         one.places = {"PROVIDER": "sandbox", "CONSUMER": "mailer"}
         one.number = 0
         yield one
