@@ -31,6 +31,7 @@ enum ald_rc __wrap_caller_ask_with(caller_t *self, const char *channel,
                                    int64_t wait_ms, zmsg_t **answer);
 struct ald_now __wrap_ald_clock_now(void);
 void __wrap_ald_service_note(const ald_service_t *self, char *out, size_t cap);
+const char *__wrap_ald_service_channel(const ald_service_t *self);
 
 static struct asked {
     struct http_request request;
@@ -57,6 +58,12 @@ void __wrap_ald_service_note(const ald_service_t *self, char *out, size_t cap)
 {
     (void)self;
     ald_text_cut(out, cap, ald_span_str("a note"));
+}
+
+const char *__wrap_ald_service_channel(const ald_service_t *self)
+{
+    (void)self;
+    return "control-gateway";
 }
 
 const struct http_request *__wrap_http_request(const http_exchange_t *self)
