@@ -95,7 +95,7 @@ static void heap_check(const ald_heap_t *self, const struct ald_heap_node *node)
     ALD_ASSERT(node->pos < self->count && self->slots[node->pos].node == node);
 }
 
-void ald_heap_insert(ald_heap_t *self, struct ald_heap_node *node)
+void ald_heap_insert(ald_heap_t *self, struct ald_heap_node *node, int64_t key)
 {
     ALD_ASSERT(node->pos == SIZE_MAX);
     if (self->count == self->cap) {
@@ -103,7 +103,7 @@ void ald_heap_insert(ald_heap_t *self, struct ald_heap_node *node)
         self->slots = realloc(self->slots, self->cap * sizeof *self->slots);
         ALD_ASSERT(self->slots);
     }
-    heap_rise(self, self->count++, (struct heap_slot){.key = node->key, .node = node});
+    heap_rise(self, self->count++, (struct heap_slot){.key = key, .node = node});
 }
 
 void ald_heap_remove(ald_heap_t *self, struct ald_heap_node *node)
@@ -119,8 +119,13 @@ void ald_heap_remove(ald_heap_t *self, struct ald_heap_node *node)
 void ald_heap_update(ald_heap_t *self, struct ald_heap_node *node, int64_t key)
 {
     heap_check(self, node);
-    node->key = key;
     heap_settle(self, node->pos, (struct heap_slot){.key = key, .node = node});
+}
+
+int64_t ald_heap_key(const ald_heap_t *self, const struct ald_heap_node *node)
+{
+    heap_check(self, node);
+    return self->slots[node->pos].key;
 }
 
 struct ald_heap_node *ald_heap_first(const ald_heap_t *self)

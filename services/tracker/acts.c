@@ -173,10 +173,11 @@ void act_ending(const struct act *act, int64_t arrival, bool replay, struct endi
 {
     bool done = act->decision.state == ALD_STATE_DONE;
     *out = (struct ending){.state = act->decision.state,
-                           .source = act->manual                          ? ALD_SOURCE_MANUAL
-                                     : replay                             ? ALD_SOURCE_REPLAY
-                                     : !act->open || act->open->polls > 0 ? ALD_SOURCE_LATE
-                                                                          : ALD_SOURCE_CALLBACK,
+                           .source = act->manual ? ALD_SOURCE_MANUAL
+                                     : replay    ? ALD_SOURCE_REPLAY
+                                     : !act->open || pending_looked(act->open)->polls > 0
+                                         ? ALD_SOURCE_LATE
+                                         : ALD_SOURCE_CALLBACK,
                            .code = act->verdict.code,
                            .result = done ? act->verdict.result : ald_span_of(NULL, 0),
                            .result_json = act->verdict.result_json,
@@ -226,7 +227,8 @@ void act_apply(struct tracker *self, struct act *act, int64_t arrival, bool repl
     if (act->decision.hint)
         (void)pending_hint(self->pending, act->open, now.run_ms);
     if (!act->decision.ends) {
-        act->open->arrivals++;
+        if (act->open->arrivals < ARRIVAL_KEPT_MAX)
+            act->open->arrivals++;
         act_failed(self, act);
         return;
     }
@@ -381,7 +383,7 @@ void act_unpark(struct tracker *self, uint64_t task)
     if (!open || open->provider_id[0] == '\0')
         return;
     char ref[ALD_PROVIDER_MAX + ALD_PROVIDER_ID_MAX];
-    ald_text_cut(ref, sizeof ref, ald_span_str(open->ref));
+    ald_text_cut(ref, sizeof ref, ald_span_str(pending_task_ref(open)));
     struct park_item item;
     while (park_take(self->park, ref, &item) != 0)
         act_unpark_one(self, item.no);

@@ -53,17 +53,19 @@ static void poll_goes_on(struct tracker *self, struct pending_task *task,
     if (poll.block)
         vault_block_set(&self->vault, task->account->profile->name,
                         task->account->budget.blocked_until_ms);
-    if (task->failures == POLL_ALERT_AFTER)
+    const uint32_t failures = pending_looked(task)->failures;
+    if (failures == POLL_ALERT_AFTER)
         ald_log(ALD_WARN, "poll.senseless",
                 "provider=%s task=%" PRIu64 " polls=%u http=%" PRIu64
                 " text=\"no poll of this task says anything; has the endpoint moved?\"",
-                task->account->profile->name, task->id, task->failures, outcome->http);
+                task->account->profile->name, task->id, failures, outcome->http);
 }
 
 static const char *poll_word(const struct pending_task *task, const struct msg_outcome *outcome,
                              const struct ald_verdict *verdict)
 {
-    bool hinted = task->hinted && task->lease == outcome->lease;
+    const struct pending_look *look = pending_looked(task);
+    bool hinted = look->hinted && look->lease == outcome->lease;
     return !outcome->left   ? "poll.unsent"
            : hinted         ? "poll.hinted"
            : verdict->block ? "poll.blocked"
@@ -102,8 +104,7 @@ static bool poll_apply(struct tracker *self, struct pending_task *task,
         return false;
     outcome_note(self, outcome, ends || poll_sense(outcome, &verdict),
                  poll_word(task, outcome, &verdict));
-    if (task->lease == outcome->lease)
-        task->unfetched = !outcome->fetched;
+    pending_fetched(task, outcome->lease, outcome->fetched);
     books_add(&self->vault.books, BOOK_POLLS, outcome->answered);
     if (!ends) {
         if (!followed)
@@ -114,8 +115,8 @@ static bool poll_apply(struct tracker *self, struct pending_task *task,
     outcome_told(self, task->account, outcome->lease, BUDGET_SANE);
     if (state == ALD_STATE_FAILED && verdict.resubmit &&
         resubmit_may(self, task, RESUBMISSION_CODE, false)) {
-        task->polls += outcome->left;
-        task->requests += outcome->left;
+        if (outcome->left)
+            pending_poll_left(task);
         resubmit(self, task, RESUBMISSION_CODE, verdict.code);
         return false;
     }

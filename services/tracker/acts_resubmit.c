@@ -103,6 +103,7 @@ void resubmit(struct tracker *self, struct pending_task *task, enum resubmission
               const char *code)
 {
     const struct pending_again *again = task->again;
+    const struct pending_look *look = pending_looked(task);
     bool late = why == RESUBMISSION_LATE;
     struct submission facts;
     if (!vault_kept_find(&self->vault, task->id, &facts))
@@ -119,8 +120,8 @@ void resubmit(struct tracker *self, struct pending_task *task, enum resubmission
                                        .failed = !late,
                                        .code = ald_span_str(late ? "" : code),
                                        .made_ms = task->made_ms,
-                                       .polls = task->polls + (again ? again->polls : 0),
-                                       .requests = task->requests + (again ? again->requests : 0)};
+                                       .polls = look->polls + (again ? again->polls : 0),
+                                       .requests = look->requests + (again ? again->requests : 0)};
     vault_resubmit_add(&self->vault, &row);
     resubmit_say(self, task, &row, late ? "" : code, late);
     pending_resubmit(self->pending, task, &facts, !late, tracker_now(self).run_ms);

@@ -44,7 +44,7 @@ static void command_view(struct tracker *self, uint64_t id, struct msg_task_view
         ald_text_cut(view->provider, sizeof view->provider, ald_span_str(profile->name));
         ald_text_cut(view->provider_id, sizeof view->provider_id, ald_span_str(task->provider_id));
         ald_token_make(&self->keys, profile->name, id, 0, view->token);
-        view->polls = task->polls + (task->again ? task->again->polls : 0);
+        view->polls = pending_looked(task)->polls + (task->again ? task->again->polls : 0);
         view->resubmits = task->again ? task->again->count : 0;
         bool waits = task->submit && task->submit->stage == SUBMISSION_WAITING;
         const struct tracker_now now = tracker_now(self);

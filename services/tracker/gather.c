@@ -16,7 +16,7 @@ struct gather_row {
 };
 
 struct gather_chunk {
-    struct ald_heap_node next; /* first, so that it is the chunk; key: task of the row at `at` */
+    struct ald_heap_node next; /* first, so that it is the chunk; by the task of the row at `at` */
     size_t slot;               /* in the run */
     size_t at;
     size_t count;
@@ -180,8 +180,7 @@ void gather_begin(gather_t *self)
     for (size_t i = 0; i < list.count; i++) {
         struct gather_chunk *chunk = list.chunk[i];
         chunk->slot = i;
-        chunk->next.key = (int64_t)chunk->row[0].task;
-        ald_heap_insert(self->run, &chunk->next);
+        ald_heap_insert(self->run, &chunk->next, (int64_t)chunk->row[0].task);
     }
     self->waiting = self->under_way; /* its room */
     self->waiting.count = 0;
@@ -206,7 +205,7 @@ bool gather_next(gather_t *self, struct gather_entry *out)
         return true;
     }
     int64_t key = (int64_t)chunk->row[chunk->at].task;
-    if (key != first->key)
+    if (key != ald_heap_key(self->run, first))
         ald_heap_update(self->run, first, key);
     return true;
 }

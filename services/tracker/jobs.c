@@ -97,7 +97,7 @@ static void jobs_lease(jobs_t *self, const struct pending_task *task, zmsg_t *ms
 {
     struct tracker *tracker = self->tracker;
     struct vault_way way = {0};
-    struct msg_lease lease = {.lease = task->lease,
+    struct msg_lease lease = {.lease = task->look->lease,
                               .task = task->id,
                               .lease_ms =
                                   pending_lease_ms(tracker->pending, task->account->profile)};
@@ -105,7 +105,8 @@ static void jobs_lease(jobs_t *self, const struct pending_task *task, zmsg_t *ms
     ald_text_cut(lease.provider_id, sizeof lease.provider_id, ald_span_str(task->provider_id));
     if (task->account->profile->ruled)
         (void)vault_way_find(&tracker->vault, task->id, &tracker->kept, &way);
-    lease.batch = task->batch ? task->batch->lead : 0; /* an older poller does not read it */
+    lease.batch =
+        task->look->batch ? task->look->batch->lead : 0; /* an older poller does not read it */
     lease.poll_url = way.poll_url;
     lease.result_url = way.result_url;
     lease.params = way.params;
@@ -145,7 +146,7 @@ static size_t jobs_submit(jobs_t *self, const struct pending_task *task, zmsg_t 
     char base[ALD_BASE_MAX] = "";
     char token[ALD_TOKEN_MAX];
     struct vault_words words;
-    struct msg_submit submit = {.lease = task->lease,
+    struct msg_submit submit = {.lease = task->look->lease,
                                 .task = task->id,
                                 .attempt = task->submit->attempt + 1,
                                 .lease_ms =

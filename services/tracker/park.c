@@ -81,8 +81,8 @@ void park_add(park_t *self, const char *ref, const struct park_item *item)
     struct parked *parked = zmalloc(sizeof *parked + strlen(ref) + 1);
     memcpy(parked->ref, ref, strlen(ref) + 1);
     parked->item = *item;
-    parked->due = (struct ald_heap_node){.key = item->until_ms, .pos = SIZE_MAX};
-    ald_heap_insert(self->due, &parked->due);
+    parked->due.pos = SIZE_MAX;
+    ald_heap_insert(self->due, &parked->due, item->until_ms);
     struct park_provider *provider = park_provider(self, ref);
     provider->count++;
     provider->bytes += item->bytes;
@@ -129,7 +129,7 @@ int64_t park_take(park_t *self, const char *ref, struct park_item *out)
 int64_t park_take_due(park_t *self, int64_t now_ms, char *ref, size_t cap)
 {
     struct ald_heap_node *node = ald_heap_first(self->due);
-    if (!node || node->key > now_ms)
+    if (!node || ald_heap_key(self->due, node) > now_ms)
         return 0;
     struct parked *parked = (struct parked *)(void *)node;
     int64_t no = parked->item.no;
@@ -141,7 +141,7 @@ int64_t park_take_due(park_t *self, int64_t now_ms, char *ref, size_t cap)
 int64_t park_next_ms(const park_t *self)
 {
     const struct ald_heap_node *first = ald_heap_first(self->due);
-    return first ? first->key : INT64_MAX;
+    return first ? ald_heap_key(self->due, first) : INT64_MAX;
 }
 
 size_t park_count(const park_t *self)

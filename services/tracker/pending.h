@@ -125,6 +125,11 @@ bool pending_reported(const struct pending_task *task, uint64_t lease, int64_t a
 void pending_polled(pending_t *self, struct pending_task *task, const struct pending_poll *poll,
                     int64_t now_ms);
 
+/* The outcome of this lease is here: may its request have fetched a result besides? */
+void pending_fetched(struct pending_task *task, uint64_t lease, bool fetched);
+/* One poll more left for the provider; what it said is not for its schedule. */
+void pending_poll_left(struct pending_task *task);
+
 enum pending_due_kind {
     PENDING_NOTHING, /* no task is due */
     PENDING_WAITS,   /* its due was moved (a poll was queued, a lease taken back): look again */
@@ -137,6 +142,8 @@ enum pending_due_kind {
 enum pending_due_kind pending_due(pending_t *self, int64_t now_ms, bool hold,
                                   struct pending_task **task);
 
+/* When this one is looked at. */
+int64_t pending_due_ms(const pending_t *self, const struct pending_task *task);
 /* When pending_due has something to look at, if nothing comes in; INT64_MAX: never. */
 int64_t pending_next_ms(const pending_t *self);
 /* When pending_lease may give a queued task, if nothing is told: not above now_ms: now, or it can't

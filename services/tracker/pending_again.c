@@ -38,10 +38,12 @@ static struct pending_again *again_of(struct pending_task *task)
 static void again_count_anew(struct pending_task *task)
 {
     struct pending_again *again = task->again;
-    again->polls += task->polls;
-    again->requests += task->requests;
-    task->polls = task->requests = task->failures = 0;
-    task->hinted = task->alone = task->deadline_polled = task->placed = false;
+    struct pending_look *look = pending_look(task);
+    again->polls += look->polls;
+    again->requests += look->requests;
+    look->polls = look->requests = look->failures = 0;
+    look->hinted = look->alone = look->deadline_polled = false;
+    task->placed = false;
 }
 
 void pending_resubmit(pending_t *self, struct pending_task *task, const struct submission *facts,
@@ -68,32 +70,40 @@ static bool again_had(const struct pending_task *task, const char *provider_id)
     return had;
 }
 
+static void again_old_set(pending_t *self, struct pending_old *old, struct pending_task *task,
+                          uint64_t attempt, char *ref)
+{
+    *old = (struct pending_old){.task = task,
+                                .ref = ref,
+                                .provider_id = ref + strlen(task->account->profile->name) + 1,
+                                .attempt = attempt};
+    ALD_ASSERT(shards_insert(self->by_old, old));
+}
+
 void pending_again_keep(pending_t *self, struct pending_task *task, uint64_t attempt, char *ref)
 {
     struct pending_again *again = task->again;
     if (again->old_count == ALD_RESUBMITS_MAX) {
-        shards_remove(self->by_ref, ref);
         free(ref);
         return;
     }
-    again->old[again->old_count++] =
-        (struct pending_old){.ref = ref,
-                             .provider_id = ref + strlen(task->account->profile->name) + 1,
-                             .attempt = attempt};
+    again_old_set(self, &again->old[again->old_count++], task, attempt, ref);
 }
 
-void pending_again_swap(struct pending_task *task, uint64_t attempt, const char *provider_id)
+void pending_again_swap(pending_t *self, struct pending_task *task, uint64_t attempt,
+                        const char *provider_id)
 {
     struct pending_again *again = task->again;
     for (unsigned i = 0; again && i < again->old_count; i++) {
         struct pending_old *old = &again->old[i];
         if (strcmp(old->provider_id, provider_id) != 0)
             continue;
-        const struct pending_old was = *old;
-        *old = (struct pending_old){
-            .ref = task->ref, .provider_id = task->provider_id, .attempt = attempt};
-        task->ref = was.ref;
-        task->provider_id = was.provider_id;
+        char *was = old->ref;
+        shards_remove(self->by_old, was);
+        shards_remove(self->by_ref, pending_task_ref(task));
+        again_old_set(self, old, task, attempt, pending_ref_take(task));
+        pending_ref_set(task, was);
+        ALD_ASSERT(shards_insert(self->by_ref, task));
         return;
     }
 }
@@ -103,7 +113,7 @@ void pending_again_free(pending_t *self, struct pending_task *task)
     struct pending_again *again = task->again;
     for (unsigned i = 0; again && i < again->old_count; i++) {
         if (self)
-            shards_remove(self->by_ref, again->old[i].ref);
+            shards_remove(self->by_old, again->old[i].ref);
         free(again->old[i].ref);
     }
     free(again);
@@ -119,18 +129,18 @@ void pending_again_back(pending_t *self, struct pending_task *task,
                         const struct pending_again_row *row)
 {
     struct pending_again *again = again_of(task);
+    struct pending_look *look = pending_look(task);
+    const char *provider = task->account->profile->name;
     bool current = strcmp(row->provider_id, task->provider_id) == 0;
-    char *ref = pending_ref(task->account->profile->name, row->provider_id);
-    if (again_had(task, row->provider_id) || !shards_insert(self->by_ref, ref, task))
-        free(ref);
-    else
-        pending_again_keep(self, task, row->attempt, ref);
+    if (row->provider_id[0] != '\0' && !again_had(task, row->provider_id) &&
+        !pending_find_ref(self, provider, row->provider_id))
+        pending_again_keep(self, task, row->attempt, pending_ref(provider, row->provider_id));
     again->count = row->no;
     again->attempt = row->last > 0 && !current ? row->last : row->attempt;
     again->failed = row->failed && current;
     again->lease = row->lease;
-    task->polls = again_less(task->polls, row->polls - again->polls);
-    task->requests = again_less(task->requests, row->requests - again->requests);
+    look->polls = again_less(look->polls, row->polls - again->polls);
+    look->requests = again_less(look->requests, row->requests - again->requests);
     again->polls = row->polls;
     again->requests = row->requests;
     task->give_up_at_ms = row->give_up_at_ms;

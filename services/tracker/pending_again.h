@@ -13,6 +13,7 @@
 
 /* An id that it had before. */
 struct pending_old {
+    struct pending_task *task;
     char *ref;
     const char *provider_id; /* in ref */
     uint64_t attempt;

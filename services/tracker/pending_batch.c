@@ -6,7 +6,7 @@
 
 static bool pending_batch_takes(const struct pending_task *task)
 {
-    return !task->submit && !task->alone &&
+    return !task->submit && !pending_looked(task)->alone &&
            ald_batch_takes(task->account->profile, task->provider_id);
 }
 
@@ -14,10 +14,11 @@ void pending_batch_begin(struct pending_task *lead)
 {
     if (!pending_batch_takes(lead))
         return;
-    lead->batch = malloc(sizeof *lead->batch);
-    ALD_ASSERT(lead->batch);
-    *lead->batch = (struct pending_batch){.lead = lead->lease,
-                                          .use = lead->use,
+    struct pending_look *look = lead->look;
+    look->batch = malloc(sizeof *look->batch);
+    ALD_ASSERT(look->batch);
+    *look->batch = (struct pending_batch){.lead = look->lease,
+                                          .use = look->use,
                                           .open = 1,
                                           .renewals = lead->account->budget.renewals};
 }
@@ -25,7 +26,8 @@ void pending_batch_begin(struct pending_task *lead)
 struct pending_task *pending_batch_next(const struct pending_task *lead)
 {
     const struct pending_account *account = lead->account;
-    if (!lead->batch || lead->batch->open >= account->profile->batch.max)
+    const struct pending_batch *batch = lead->look->batch;
+    if (!batch || batch->open >= account->profile->batch.max)
         return NULL;
     for (unsigned use = 0; use < BUDGET_QUEUES; use++) {
         struct pending_task *first = account->queue[use].first;
@@ -37,16 +39,16 @@ struct pending_task *pending_batch_next(const struct pending_task *lead)
 
 void pending_batch_join(struct pending_task *lead, struct pending_task *task)
 {
-    task->batch = lead->batch;
-    task->batch->open++;
+    task->look->batch = lead->look->batch;
+    task->look->batch->open++;
 }
 
 void pending_batch_told(struct pending_task *task, enum budget_sign sign, int64_t now_ms)
 {
     struct budget *budget = &task->account->budget;
-    struct pending_batch *batch = task->batch;
+    struct pending_batch *batch = task->look->batch;
     if (!batch) {
-        (void)budget_told(budget, task->lease, sign, now_ms);
+        (void)budget_told(budget, task->look->lease, sign, now_ms);
         return;
     }
     /* That nothing is known of the provider is sure only when the last one says so. */
@@ -60,10 +62,10 @@ void pending_batch_told(struct pending_task *task, enum budget_sign sign, int64_
 void pending_batch_recount(struct pending_task *task)
 {
     struct budget *budget = &task->account->budget;
-    struct pending_batch *batch = task->batch;
+    struct pending_batch *batch = task->look->batch;
     if (batch && batch->renewals == budget->renewals)
         return;
-    budget_recount(budget, batch ? batch->use : task->use);
+    budget_recount(budget, batch ? batch->use : task->look->use);
     if (batch)
         batch->renewals = budget->renewals;
 }
@@ -80,14 +82,14 @@ static void pending_batch_settle(struct budget *budget, enum budget_use use, boo
 void pending_batch_leave(struct pending_task *task, bool left, int64_t now_ms)
 {
     struct budget *budget = &task->account->budget;
-    struct pending_batch *batch = task->batch;
-    task->batch = NULL;
+    struct pending_batch *batch = task->look->batch;
+    task->look->batch = NULL;
     if (!batch) {
-        pending_batch_settle(budget, task->use, left, !task->unfetched, now_ms);
+        pending_batch_settle(budget, task->look->use, left, !task->look->unfetched, now_ms);
         return;
     }
     batch->left = batch->left || left;
-    batch->fetched = batch->fetched || (left && !task->unfetched);
+    batch->fetched = batch->fetched || (left && !task->look->unfetched);
     if (--batch->open > 0)
         return;
     pending_batch_settle(budget, batch->use, batch->left, batch->fetched, now_ms);

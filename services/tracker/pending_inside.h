@@ -10,8 +10,9 @@
 
 struct pending {
     struct pending_options options;
-    shards_t *by_id;  /* &task->id -> task */
-    shards_t *by_ref; /* task->ref -> task */
+    shards_t *by_id;  /* tasks */
+    shards_t *by_ref; /* those whose provider_id is known, by pending_task_ref */
+    shards_t *by_old; /* struct pending_old, by ref: what else a task is found by */
     ald_heap_t *due;
     struct pending_account **accounts; /* each stays where it is */
     size_t account_count;
@@ -36,13 +37,23 @@ void pending_due_at(pending_t *self, struct pending_task *task, int64_t at_ms);
 /* The same for an idle one that may be polled then, and has a deadline. */
 void pending_idle_until(pending_t *self, struct pending_task *task, int64_t at_ms, int64_t now_ms);
 
-/* "provider/provider_id", the caller's. */
+/* "provider/provider_id", the caller's; its task's from pending_ref_set to pending_ref_take. */
 char *pending_ref(const char *provider, const char *provider_id);
+void pending_ref_set(struct pending_task *task, char *ref);
+char *pending_ref_take(struct pending_task *task); /* provider_id is NULL then */
 
-/* A resubmission has got an id: ref, which is in the table, becomes one of those before. */
+/* What it has of its looks, made if there is nothing. Its task's. */
+struct pending_look *pending_look(struct pending_task *task);
+void pending_look_free(struct pending_task *task);
+/* A poll that was over then was told. */
+void pending_told(struct pending_task *task, int64_t at_ms);
+bool pending_has_lease(const struct pending_task *task, uint64_t lease);
+
+/* A resubmission has got an id: ref, which is in no table any more, becomes one of those before. */
 void pending_again_keep(pending_t *self, struct pending_task *task, uint64_t attempt, char *ref);
 /* It has got one that the task had before. attempt: that the task's present id is of. */
-void pending_again_swap(struct pending_task *task, uint64_t attempt, const char *provider_id);
+void pending_again_swap(pending_t *self, struct pending_task *task, uint64_t attempt,
+                        const char *provider_id);
 /* self: NULL when its tables are gone. */
 void pending_again_free(pending_t *self, struct pending_task *task);
 

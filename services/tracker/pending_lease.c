@@ -25,10 +25,11 @@ static void pending_lease_task(pending_t *self, struct pending_task *task, uint6
 {
     pending_dequeue(self, task);
     pending_phase_set(self, task, PENDING_LEASED);
-    task->lease = lease;
-    task->poller = poller;
-    task->unfetched = false;
-    task->polled_at_ms = now_ms;
+    struct pending_look *look = task->look;
+    look->lease = lease;
+    look->poller = poller;
+    look->unfetched = false;
+    look->polled_at_ms = now_ms;
     task->account->leased++;
     pending_due_at(self, task, now_ms + pending_lease_ms(self, task->account->profile));
 }
@@ -42,9 +43,9 @@ struct pending_task *pending_lease(pending_t *self, uint64_t poller, uint64_t le
         if (!task)
             continue;
         self->account_turn = at + 1;
-        account->submitted = task->use == BUDGET_SUBMIT;
+        account->submitted = task->look->use == BUDGET_SUBMIT;
         pending_lease_task(self, task, poller, lease, now_ms);
-        budget_take(&account->budget, task->use, lease, now_ms);
+        budget_take(&account->budget, task->look->use, lease, now_ms);
         pending_batch_begin(task);
         return task;
     }
@@ -73,7 +74,7 @@ struct pending_task *pending_lease_with(pending_t *self, struct pending_task *le
     struct pending_task *task = pending_batch_next(lead);
     if (!task)
         return NULL;
-    pending_lease_task(self, task, lead->poller, lease, now_ms);
+    pending_lease_task(self, task, lead->look->poller, lease, now_ms);
     pending_batch_join(lead, task);
     return task;
 }
@@ -88,7 +89,7 @@ void pending_return(pending_t *self, struct pending_task *task, int64_t now_ms)
     }
     pending_batch_told(task, BUDGET_NOTHING, now_ms);
     pending_unlease(self, task, !task->submit, now_ms); /* what was not started never left */
-    pending_enqueue(self, task, task->use, now_ms);
+    pending_enqueue(self, task, task->look->use, now_ms);
 }
 
 struct pending_gone {
@@ -101,7 +102,7 @@ static void pending_gone_each(void *context, void *item)
 {
     const struct pending_gone *gone = context;
     struct pending_task *task = item;
-    if (task->phase == PENDING_LEASED && task->poller == gone->poller)
+    if (task->phase == PENDING_LEASED && task->look->poller == gone->poller)
         pending_return(gone->pending, task, gone->now_ms); /* changes the task, not the table */
 }
 

@@ -14,7 +14,7 @@ bool pending_task_budget(const struct pending_task *task, int64_t *gap_ms)
         const struct ald_budget *rule = &budgets->list[i];
         if (!rule->per_task || (rule->counts & ALD_COUNTS_POLL) == 0)
             continue;
-        more = more && (rule->requests == 0 || task->polls < rule->requests);
+        more = more && (rule->requests == 0 || pending_looked(task)->polls < rule->requests);
         *gap_ms = rule->min_gap_ms > *gap_ms ? rule->min_gap_ms : *gap_ms;
     }
     return more;
@@ -39,14 +39,15 @@ int64_t pending_idle_ms(const struct pending_task *task, int64_t at_ms, int64_t 
 {
     const struct ald_profile *profile = task->account->profile;
     const int64_t look_ms = stale_last_look_ms(profile);
-    bool polls_left = pending_can_poll(task) && task->requests < profile->schedule.max_requests;
+    const struct pending_look *look = pending_looked(task);
+    bool polls_left = pending_can_poll(task) && look->requests < profile->schedule.max_requests;
     bool alert = pending_mute(task) && !task->alerted;
     if (polls_left && look_ms < INT64_MAX && now_ms < task->made_ms + look_ms &&
         at_ms > task->made_ms + look_ms)
         at_ms = task->made_ms + look_ms;
     if (now_ms < task->give_up_at_ms && ((!polls_left && !alert) || at_ms > task->give_up_at_ms))
         at_ms = task->give_up_at_ms;
-    return task->deadline_polled ? now_ms : at_ms;
+    return look->deadline_polled ? now_ms : at_ms;
 }
 
 bool pending_can_poll(const struct pending_task *task)
@@ -64,11 +65,12 @@ int64_t pending_wait(const struct pending_task *task, const struct pending_poll 
                                   .percent = schedule->backoff_percent,
                                   .max_ms = schedule->max_every_ms,
                                   .jitter_percent = schedule->jitter_percent};
-    uint32_t made = task->hinted ? task->polls : task->requests;
+    const struct pending_look *look = pending_looked(task);
+    uint32_t made = look->hinted ? look->polls : look->requests;
     uint32_t step = made > 0 ? made - 1 : 0;
     if (!poll->sense) {
         backoff.percent = 200; /* nothing sensible came: 5 s, doubling */
-        step = task->failures > 0 ? task->failures - 1 : 0;
+        step = look->failures > 0 ? look->failures - 1 : 0;
     }
     bool told = schedule->asked_when_told && poll->sense && poll->wait_ms > 0;
     int64_t wait = told ? 0 : ald_backoff_wait(&backoff, step, random);
@@ -83,7 +85,7 @@ bool pending_may_expire(const struct pending_task *task, int64_t grace_ms, int64
     const struct budget *budget = &task->account->budget;
     if (now_ms < task->give_up_at_ms)
         return false;
-    if (task->deadline_polled || !pending_can_poll(task))
+    if (pending_looked(task)->deadline_polled || !pending_can_poll(task))
         return true;
     int64_t from_ms =
         budget->resumed_ms > task->give_up_at_ms ? budget->resumed_ms : task->give_up_at_ms;
@@ -109,8 +111,8 @@ int64_t pending_oldest_due(const struct pending_account *account)
     int64_t oldest_ms = -1;
     for (unsigned use = 0; use < BUDGET_QUEUES; use++) {
         const struct pending_task *first = account->queue[use].first;
-        if (first && (oldest_ms < 0 || first->queued_at_ms < oldest_ms))
-            oldest_ms = first->queued_at_ms;
+        if (first && (oldest_ms < 0 || first->look->queued_at_ms < oldest_ms))
+            oldest_ms = first->look->queued_at_ms;
     }
     return oldest_ms;
 }

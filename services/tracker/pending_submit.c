@@ -46,7 +46,7 @@ void pending_submit(pending_t *self, struct pending_task *task, const struct sub
 
 bool pending_submit_leased(const struct pending_task *task, uint64_t lease)
 {
-    return task->phase == PENDING_LEASED && task->use == BUDGET_SUBMIT && task->lease == lease;
+    return pending_has_lease(task, lease) && task->look->use == BUDGET_SUBMIT;
 }
 
 void pending_submit_resumed(pending_t *self, struct pending_task *task, uint64_t lease,
@@ -54,9 +54,10 @@ void pending_submit_resumed(pending_t *self, struct pending_task *task, uint64_t
 {
     if (task->phase != PENDING_IDLE)
         return;
-    task->use = BUDGET_SUBMIT;
-    task->lease = lease;
-    task->poller = 0;
+    struct pending_look *look = pending_look(task);
+    look->use = BUDGET_SUBMIT;
+    look->lease = lease;
+    look->poller = 0;
     pending_phase_set(self, task, PENDING_LEASED);
     task->account->leased++;
     budget_take(&task->account->budget, BUDGET_SUBMIT, lease, now_ms);
@@ -99,7 +100,7 @@ void pending_submit_unsure(pending_t *self, struct pending_task *task, const cha
 {
     struct submission *submit = task->submit;
     if (task->phase == PENDING_LEASED) {
-        (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
+        (void)budget_told(&task->account->budget, task->look->lease, BUDGET_NOTHING, now_ms);
         pending_unlease(self, task, true, now_ms);
     }
     if (task->phase == PENDING_QUEUED)
@@ -119,7 +120,7 @@ void pending_submit_settled(pending_t *self, struct pending_task *task, int64_t 
     if (task->phase == PENDING_QUEUED)
         pending_dequeue(self, task);
     if (task->phase == PENDING_LEASED) {
-        (void)budget_told(&task->account->budget, task->lease, BUDGET_NOTHING, now_ms);
+        (void)budget_told(&task->account->budget, task->look->lease, BUDGET_NOTHING, now_ms);
         pending_unlease(self, task, true, now_ms);
     }
     if (submit->stage == SUBMISSION_WAITING) /* it was submitted by somebody else */

@@ -64,7 +64,7 @@ void query_ask_task(query_t *self, zframe_t **who_p, const struct msg_get *get)
     const struct pending_task *task = pending_find(tracker->pending, get->task);
     if (task) {
         hint.polling = task->phase == PENDING_LEASED && !task->submit;
-        hint.polls = task->polls + (task->again ? task->again->polls : 0);
+        hint.polls = pending_looked(task)->polls + (task->again ? task->again->polls : 0);
         ald_token_make(&tracker->keys, task->account->profile->name, task->id, 0, hint.token);
     }
     query_rows(tracker, get->task, GATHER_ARRIVAL, &hint.arrivals);

@@ -41,9 +41,10 @@ static void renew_task(struct tracker *self, struct pending_task *task, int64_t 
         pending_batch_recount(task);
     if (task->alerted && resubmit_may(self, task, RESUBMISSION_LATE, false))
         pending_late_again(self->pending, task, now_ms, now_ms);
-    if (task->phase == PENDING_IDLE && !task->submit && task->due.key == task->give_up_at_ms &&
+    if (task->phase == PENDING_IDLE && !task->submit &&
+        pending_due_ms(self->pending, task) == task->give_up_at_ms &&
         now_ms < task->give_up_at_ms && pending_can_poll(task) &&
-        task->requests < account->profile->schedule.max_requests)
+        pending_looked(task)->requests < account->profile->schedule.max_requests)
         pending_askable(self->pending, task, now_ms);
 }
 

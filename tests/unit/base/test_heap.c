@@ -16,11 +16,12 @@ static void test_example(void **state)
 {
     (void)state;
     ald_heap_t *heap = ald_heap_new();
-    struct ald_heap_node late = {.key = 20, .pos = SIZE_MAX};
-    struct ald_heap_node soon = {.key = 10, .pos = SIZE_MAX};
-    ald_heap_insert(heap, &late);
-    ald_heap_insert(heap, &soon);
+    struct ald_heap_node late = {.pos = SIZE_MAX};
+    struct ald_heap_node soon = {.pos = SIZE_MAX};
+    ald_heap_insert(heap, &late, 20);
+    ald_heap_insert(heap, &soon, 10);
     assert_ptr_equal(ald_heap_first(heap), &soon);
+    assert_int_equal(ald_heap_key(heap, &soon), 10);
     ald_heap_update(heap, &soon, 30);
     assert_ptr_equal(ald_heap_pop(heap), &late);
     assert_true(late.pos == SIZE_MAX);
@@ -48,12 +49,17 @@ static uint64_t next_random(uint64_t *seed)
     return *seed;
 }
 
-static int64_t least_of(const struct ald_heap_node *nodes, size_t *count)
+struct keyed {
+    struct ald_heap_node node; /* first: found from the heap's */
+    int64_t key;
+};
+
+static int64_t least_of(const struct keyed *nodes, size_t *count)
 {
     int64_t least = INT64_MAX;
     *count = 0;
     for (size_t i = 0; i < HEAP_SOME; i++) {
-        if (nodes[i].pos == SIZE_MAX)
+        if (nodes[i].node.pos == SIZE_MAX)
             continue;
         (*count)++;
         if (nodes[i].key < least)
@@ -66,20 +72,22 @@ static int64_t least_of(const struct ald_heap_node *nodes, size_t *count)
 static void test_agrees_with_a_search(void **state)
 {
     (void)state;
-    static struct ald_heap_node nodes[HEAP_SOME];
+    static struct keyed nodes[HEAP_SOME];
     uint64_t seed = 20260101;
     ald_heap_t *heap = ald_heap_new();
     for (size_t i = 0; i < HEAP_SOME; i++)
-        nodes[i].pos = SIZE_MAX;
+        nodes[i].node.pos = SIZE_MAX;
     for (size_t step = 0; step < HEAP_STEPS; step++) {
-        struct ald_heap_node *node = &nodes[next_random(&seed) % HEAP_SOME];
+        struct keyed *keyed = &nodes[next_random(&seed) % HEAP_SOME];
+        struct ald_heap_node *node = &keyed->node;
         int64_t key = (int64_t)(next_random(&seed) % 1000) - 500; /* many are equal */
         if (node->pos == SIZE_MAX) {
-            node->key = key;
-            ald_heap_insert(heap, node);
+            keyed->key = key;
+            ald_heap_insert(heap, node, key);
         } else if (next_random(&seed) % 2 == 0) {
+            keyed->key = key;
             ald_heap_update(heap, node, key);
-            assert_int_equal(node->key, key);
+            assert_int_equal(ald_heap_key(heap, node), key);
         } else {
             ald_heap_remove(heap, node);
             assert_true(node->pos == SIZE_MAX);
@@ -89,7 +97,7 @@ static void test_agrees_with_a_search(void **state)
         size_t count = 0;
         int64_t least = least_of(nodes, &count);
         assert_int_equal(ald_heap_size(heap), count);
-        assert_true(count == 0 || ald_heap_first(heap)->key == least);
+        assert_true(count == 0 || ald_heap_key(heap, ald_heap_first(heap)) == least);
     }
     ald_heap_destroy(&heap);
 }
@@ -97,18 +105,18 @@ static void test_agrees_with_a_search(void **state)
 static void test_a_million_come_in_order(void **state)
 {
     (void)state;
-    struct ald_heap_node *nodes = calloc(HEAP_MANY, sizeof *nodes);
+    struct keyed *nodes = calloc(HEAP_MANY, sizeof *nodes);
     assert_non_null(nodes);
     uint64_t seed = 7;
     ald_heap_t *heap = ald_heap_new();
     for (size_t i = 0; i < HEAP_MANY; i++) {
-        nodes[i] = (struct ald_heap_node){.key = (int64_t)next_random(&seed), .pos = SIZE_MAX};
-        ald_heap_insert(heap, &nodes[i]);
+        nodes[i] = (struct keyed){.node = {.pos = SIZE_MAX}, .key = (int64_t)next_random(&seed)};
+        ald_heap_insert(heap, &nodes[i].node, nodes[i].key);
     }
     assert_int_equal(ald_heap_size(heap), HEAP_MANY);
     int64_t last = INT64_MIN;
     for (size_t i = 0; i < HEAP_MANY; i++) {
-        const struct ald_heap_node *node = ald_heap_pop(heap);
+        const struct keyed *node = (const struct keyed *)ald_heap_pop(heap);
         if (node->key < last)
             fail_msg("node %zu came too late", i);
         last = node->key;

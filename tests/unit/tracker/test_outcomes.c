@@ -254,15 +254,15 @@ static void test_hinted_polls(void **state)
     }
     stage_restart(stage, NULL);
     const struct pending_task *open = pending_find(stage->tracker.pending, task);
-    assert_int_equal(open->polls, 8);
-    assert_int_equal(open->requests, 0);
+    assert_int_equal(pending_looked(open)->polls, 8);
+    assert_int_equal(pending_looked(open)->requests, 0);
     assert_string_equal(stage_take(stage, &guess).disposition, "progress");
     assert_int_equal(stage_poll(stage, &not_ready), task);
-    assert_int_equal(open->requests, 0);
+    assert_int_equal(pending_looked(open)->requests, 0);
     stage_pass(100000);
     stage_tick(stage);
     assert_int_equal(stage_poll(stage, &not_ready), task);
-    assert_int_equal(open->requests, 1); /* nobody asked for this one */
+    assert_int_equal(pending_looked(open)->requests, 1); /* nobody asked for this one */
 }
 
 static const char FETCHING[] =
@@ -329,7 +329,7 @@ static void tell(struct stage *stage, uint64_t task, const struct msg_outcome *o
 
 static void assert_polls(struct stage *stage, uint64_t task, uint32_t want)
 {
-    assert_int_equal(pending_find(stage->tracker.pending, task)->polls, want);
+    assert_int_equal(pending_looked(pending_find(stage->tracker.pending, task))->polls, want);
     assert_int_equal(stage_book(stage, BOOK_POLLS), want);
 }
 

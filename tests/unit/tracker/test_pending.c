@@ -16,7 +16,7 @@ static void test_example(void **state)
     assert_ptr_equal(pending_lease(pending, 1, 1, STALE), task);
     pending_polled(pending, task, &not_ready, STALE + 100);
     assert_int_equal(task->phase, PENDING_IDLE);
-    assert_int_equal(task->polls, 1);
+    assert_int_equal(pending_looked(task)->polls, 1);
     pending_end(pending, &task, STALE);
     assert_null(task);
     assert_null(pending_find(pending, 7));
@@ -103,7 +103,7 @@ static void test_each_phase_and_event(void **state)
             if (task->phase != cases[i].after[phase])
                 print_error("%s in phase %u: %u\n", cases[i].name, phase, task->phase);
             assert_int_equal(task->phase, cases[i].after[phase]);
-            assert_int_equal(task->polls, cases[i].polls);
+            assert_int_equal(pending_looked(task)->polls, cases[i].polls);
             size_t counted = 0;
             for (unsigned p = PENDING_IDLE; p <= PENDING_LEASED; p++)
                 counted += pending_count_phase(pending, (enum pending_phase)p);
@@ -185,8 +185,8 @@ static void test_hints_are_bounded(void **state)
         pending_polled(pending, task, &not_ready, now_ms + 10);
     }
     assert_int_equal(polls, 8); /* 40 s / every */
-    assert_int_equal(task->polls, 8);
-    assert_int_equal(task->requests, 0);
+    assert_int_equal(pending_looked(task)->polls, 8);
+    assert_int_equal(pending_looked(task)->requests, 0);
     pending_destroy(&pending);
 }
 
@@ -199,22 +199,22 @@ static void test_a_hint_uses_up_no_poll(void **state)
     struct pending_task *task = add(pending, 1, &two, "5", 0);
     int64_t now_ms = 100;
     assert_true(pending_hint(pending, task, now_ms));
-    for (; now_ms < STALE; now_ms = task->due.key) {
+    for (; now_ms < STALE; now_ms = pending_due_ms(pending, task)) {
         assert_int_equal(due(pending, now_ms, false), 0);
         assert_ptr_equal(pending_lease(pending, 1, 1, now_ms), task);
-        assert_true(task->hinted);
+        assert_true(pending_looked(task)->hinted);
         pending_polled(pending, task, &not_ready, now_ms + 10);
-        assert_true(task->due.key >= now_ms + 10 + EVERY);
-        assert_int_equal(task->requests, 0);
+        assert_true(pending_due_ms(pending, task) >= now_ms + 10 + EVERY);
+        assert_int_equal(pending_looked(task)->requests, 0);
         assert_false(pending_hint(pending, task, now_ms + 20)); /* one per `every` */
     }
-    assert_in_range(task->polls, 2, STALE / EVERY);
+    assert_in_range(pending_looked(task)->polls, 2, STALE / EVERY);
     assert_in_range(now_ms, STALE, STALE + 10 * EVERY);
     assert_int_equal(due(pending, now_ms, false), 0);
     assert_ptr_equal(pending_lease(pending, 1, 1, now_ms), task);
-    assert_false(task->hinted);
+    assert_false(pending_looked(task)->hinted);
     pending_polled(pending, task, &not_ready, now_ms);
-    assert_int_equal(task->requests, 1);
+    assert_int_equal(pending_looked(task)->requests, 1);
     pending_destroy(&pending);
 }
 
@@ -237,7 +237,7 @@ static void test_max_requests(void **state)
     assert_true(pending_hint(pending, task, GIVE_UP - 1));
     assert_ptr_equal(pending_lease(pending, 1, 1, GIVE_UP - 1), task);
     pending_polled(pending, task, &not_ready, GIVE_UP - 1);
-    assert_false(task->deadline_polled);
+    assert_false(pending_looked(task)->deadline_polled);
     /* And the last poll is outside of them. */
     assert_int_equal(due(pending, GIVE_UP, false), 0);
     assert_ptr_equal(pending_lease(pending, 1, 1, GIVE_UP), task);

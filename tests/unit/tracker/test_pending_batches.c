@@ -53,7 +53,7 @@ static size_t lease_all(pending_t *pending, uint64_t first, int64_t now_ms,
 static void polled(pending_t *pending, struct pending_task *task, struct pending_poll poll,
                    int64_t now_ms)
 {
-    poll.lease = task->lease;
+    poll.lease = pending_looked(task)->lease;
     pending_polled(pending, task, &poll, now_ms);
 }
 
@@ -70,8 +70,8 @@ static void test_example(void **state)
     struct pending_task *task[BATCH + 1];
     assert_int_equal(lease_all(pending, 100, STALE, task), BATCH);
     for (size_t i = 0; i < BATCH; i++) {
-        assert_int_equal(task[i]->lease, 100 + i);
-        assert_int_equal(task[i]->batch->lead, 100);
+        assert_int_equal(pending_looked(task[i])->lease, 100 + i);
+        assert_int_equal(pending_looked(task[i])->batch->lead, 100);
     }
     assert_int_equal(budget_used(budget_of(pending, &profile), 0, BUDGET_ORDINARY, STALE), 1);
     assert_null(pending_lease(pending, 1, 200, STALE)); /* it was the one of this window */
@@ -208,9 +208,9 @@ static void test_alone(void **state)
         assert_int_equal(due(pending, now_ms, false), 0);
         save(pending, &profile, now_ms);
         assert_int_equal(lease_all(pending, 200 + turn, now_ms, task), 1);
-        assert_null(task[0]->batch);
+        assert_null(pending_looked(task[0])->batch);
         polled(pending, task[0], turn == 0 ? no_answer : not_ready, now_ms);
-        assert_int_equal(task[0]->alone, turn == 0);
+        assert_int_equal(pending_looked(task[0])->alone, turn == 0);
     }
     now_ms += 60000;
     assert_int_equal(due(pending, now_ms, false), 0);
@@ -218,7 +218,7 @@ static void test_alone(void **state)
     size_t alone = 0;
     for (unsigned turn = 0; turn < 3; turn++) {
         size_t count = lease_all(pending, 300 + turn * 10, now_ms, task);
-        alone += count == 1 && !task[0]->batch;
+        alone += count == 1 && !pending_looked(task[0])->batch;
         for (size_t i = 0; i < count; i++)
             polled(pending, task[i], not_ready, now_ms);
         now_ms += PER;
@@ -243,7 +243,7 @@ static void test_ids_that_hold_what_joins_them(void **state)
     save(pending, &profile, STALE + PER);
     assert_int_equal(lease_all(pending, 200, STALE + PER, task), 1);
     assert_string_equal(task[0]->provider_id, "2,3");
-    assert_null(task[0]->batch);
+    assert_null(pending_looked(task[0])->batch);
     pending_destroy(&pending);
 }
 
@@ -254,7 +254,7 @@ static void test_without_batches(void **state)
     pending_t *pending = with_tasks(&two, 2);
     struct pending_task *task[BATCH + 1];
     assert_int_equal(lease_all(pending, 100, STALE, task), 1);
-    assert_null(task[0]->batch);
+    assert_null(pending_looked(task[0])->batch);
     assert_int_equal(lease_all(pending, 200, STALE, task), 1);
     pending_destroy(&pending);
 }

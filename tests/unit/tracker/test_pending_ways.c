@@ -97,7 +97,7 @@ static struct ald_profile forgetful(void)
 
 static int64_t next_due(pending_t *pending, uint64_t id)
 {
-    return pending_find(pending, id)->due.key;
+    return pending_due_ms(pending, pending_find(pending, id));
 }
 
 /* Polled at 45 s and then each minute; but at 90 s, since at 105 s its answer may be gone. */

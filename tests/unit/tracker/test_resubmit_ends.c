@@ -143,8 +143,8 @@ static void test_polls_are_counted_anew(void **state)
             again_restart(stage, NULL);
         assert_string_equal(poll(stage, task, &not_ready), "progress");
         const struct pending_task *open = pending_find(stage->tracker.pending, task);
-        assert_int_equal(open->polls, i + 1);
-        assert_int_equal(open->requests, i + 1);
+        assert_int_equal(pending_looked(open)->polls, i + 1);
+        assert_int_equal(pending_looked(open)->requests, i + 1);
         assert_int_equal(open->again->polls, 5);
     }
     stage_cancel(stage, task);
