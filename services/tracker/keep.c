@@ -19,6 +19,7 @@
 #include "services/tracker/sinks.h"
 #include "services/tracker/vault_index.h"
 #include "services/tracker/vault_letters.h"
+#include "services/tracker/vault_open.h"
 #include "services/tracker/vault_purge.h"
 
 enum {
@@ -40,7 +41,7 @@ enum {
 
 static const int64_t KEEP_DAY_MS = INT64_C(86400000);
 
-static void keep_task(void *arg, const struct vault_task *row)
+static void keep_task(void *arg, const struct vault_open *row)
 {
     struct tracker *self = arg;
     char name[ALD_PROVIDER_MAX];

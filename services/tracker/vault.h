@@ -60,7 +60,6 @@ struct vault_task {
     int64_t created_ms;    /* wall */
     int64_t stale_after_ms;
     int64_t give_up_after_ms;
-    bool placed; /* it has a poll_url of its own; read alone, see vault_ways.h */
 };
 
 /* A row of arrivals. */
@@ -157,9 +156,6 @@ void vault_key_add(struct vault *self, const char *key, uint64_t task, const cha
 /* Is there a row of this task? Was there one, purged not long ago? */
 bool vault_task_known(struct vault *self, uint64_t id);
 bool vault_task_buried(struct vault *self, uint64_t id);
-/* Call fn with every task that has not ended, oldest first. */
-typedef void vault_task_fn(void *context, const struct vault_task *task);
-void vault_each_open(struct vault *self, vault_task_fn *fn, void *context);
 
 /* Arrivals. add sets no; the books count it. */
 void vault_arrival_add(struct vault *self, struct vault_arrival *arrival);

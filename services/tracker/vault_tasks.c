@@ -133,34 +133,3 @@ bool vault_task_buried(struct vault *self, uint64_t id)
     ald_stmt_reset(stmt);
     return found;
 }
-
-void vault_each_open(struct vault *self, vault_task_fn *fn, void *context)
-{
-    /* lowest_open is below every open task; results past indexed_seq may not be in finds
-     * yet. */
-    ald_stmt_t *stmt = vault_prepare(
-        self, "SELECT id, provider, provider_id, task_key, meta, made_ms, created_ms,"
-              " stale_after_ms, give_up_after_ms, EXISTS (SELECT 1 FROM ways w WHERE w.task = t.id"
-              " AND w.poll_url <> '') FROM tasks t WHERE id >= ?1"
-              " AND NOT EXISTS (SELECT 1 FROM finds f WHERE f.task = t.id AND f.kind = 0)"
-              " AND id NOT IN (SELECT task FROM results WHERE seq > ?2) ORDER BY id");
-    if (!stmt)
-        return;
-    int64_t lowest = vault_meta(self, "lowest_open");
-    ald_stmt_bind_i64(stmt, 1, lowest);
-    ald_stmt_bind_i64(stmt, 2, self->indexed_seq);
-    while (vault_step(self, stmt)) {
-        struct vault_task task = {.id = (uint64_t)ald_stmt_i64(stmt, 0),
-                                  .provider = ald_stmt_text(stmt, 1),
-                                  .provider_id = ald_stmt_text(stmt, 2),
-                                  .key = ald_stmt_text(stmt, 3),
-                                  .meta = ald_stmt_text(stmt, 4),
-                                  .made_ms = ald_stmt_i64(stmt, 5),
-                                  .created_ms = ald_stmt_i64(stmt, 6),
-                                  .stale_after_ms = ald_stmt_i64(stmt, 7),
-                                  .give_up_after_ms = ald_stmt_i64(stmt, 8),
-                                  .placed = ald_stmt_i64(stmt, 9) != 0};
-        fn(context, &task);
-    }
-    ald_stmt_reset(stmt);
-}

@@ -13,7 +13,7 @@ from support.until import passes
 
 PART = "flat"
 READY_S = 600
-CALM_S = 2  # after registering, until the store has settled
+CALM_S = 5  # after registering, until the store has settled
 
 
 class Pool:

@@ -11,6 +11,7 @@
 
 #include "common/base/text.h"
 #include "services/tracker/vault_index.h"
+#include "services/tracker/vault_open.h"
 
 static void rows_start(struct rows *self)
 {
@@ -163,13 +164,13 @@ struct rows_seen {
     uint64_t *ids;
 };
 
-static void rows_see(void *context, const struct vault_task *task)
+static void rows_see(void *context, const struct vault_open *task)
 {
     struct rows_seen *seen = context;
     assert_true(seen->count < 16);
     seen->ids[seen->count++] = task->id;
     assert_true(ald_span_eq_str(task->provider, "two"));
-    assert_int_equal(task->created_ms, 1000 + (int64_t)task->id);
+    assert_int_equal(task->stale_after_ms, 45);
     assert_int_equal(task->give_up_after_ms, 600);
 }
 
