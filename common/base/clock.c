@@ -18,6 +18,11 @@ struct ald_now ald_clock_now(void)
                             .mono_ms = clock_ms(CLOCK_MONOTONIC)};
 }
 
+int64_t ald_clock_mono_ms(void)
+{
+    return clock_ms(CLOCK_MONOTONIC);
+}
+
 /* The bounds of what four digits of a year can say. */
 static const int64_t CLOCK_YEAR_0_MS = INT64_C(-62167219200000);
 static const int64_t CLOCK_YEAR_9999_MS = INT64_C(253402300799999);

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "services/poller/fetch_ask.h"
+#include "services/poller/fetch_shard.h"
 #include "services/poller/gate.h"
 #include "services/poller/reply.h"
 #include "services/poller/watch.h"
@@ -14,7 +15,7 @@
 enum {
     FETCH_ADMIT = 64,          /* requests begun in a turn: each connects */
     FETCH_RESOLVING = 4,       /* resolver threads a host */
-    FETCH_SHARD = 256,         /* requests of a shard; libcurl walks through all of them */
+    FETCH_AGAIN = 4,           /* how often libcurl is called in a turn for what is due at once */
     FETCH_POST_MAX = 32 << 20, /* an event for a sink is the largest */
     FETCH_POST_KEEP = 64 << 10,
     FETCH_CONNECT_MS = 10000,
@@ -41,15 +42,6 @@ struct fetch_call {
     void *arg;
 };
 
-/* A part of the requests with its connections. Several are quicker than one: libcurl looks at each
- * connection of a multi handle when a request begins and again when it ends. */
-struct fetch_shard {
-    fetch_t *owner;
-    CURLM *multi;
-    size_t under_way;
-    int64_t due_ms; /* monotonic: libcurl wants to be called; INT64_MAX = it does not */
-};
-
 struct fetch {
     struct fetch_options options;
     struct fetch_shard *shards;
@@ -63,28 +55,6 @@ struct fetch {
     size_t under_way;
     struct reply_budget budget;
 };
-
-static int fetch_on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
-{
-    (void)easy, (void)known;
-    const struct fetch_shard *shard = arg;
-    const fetch_t *self = shard->owner;
-    unsigned tag = (unsigned)(shard - self->shards);
-    /* Never an error from here: it would end every request. This one alone runs into its time. */
-    if (what == CURL_POLL_REMOVE)
-        watch_forget(self->watch, fd);
-    else
-        (void)watch_fd(self->watch, fd, tag, what & CURL_POLL_IN, what & CURL_POLL_OUT);
-    return 0;
-}
-
-static int fetch_on_timer(CURLM *multi, long timeout_ms, void *arg)
-{
-    (void)multi;
-    struct fetch_shard *shard = arg;
-    shard->due_ms = timeout_ms < 0 ? INT64_MAX : ald_clock_now().mono_ms + timeout_ms;
-    return 0;
-}
 
 /* A socket is opened: the name has its address. */
 static curl_socket_t fetch_on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
@@ -251,7 +221,7 @@ static void fetch_end(struct fetch_call *call, const char *error)
         .head = ald_buf_span(&call->reply.head),
         .content_type = ald_span_str(call->left && type ? type : ""),
         .error = error ? error : "",
-        .took_ms = ald_clock_now().mono_ms - call->started_ms,
+        .took_ms = ald_clock_mono_ms() - call->started_ms,
     };
     fetch_call_unlink(call);
     call->done(call->arg, &answer);
@@ -292,20 +262,11 @@ static void fetch_collect(struct fetch_shard *shard)
     }
 }
 
-/* The first that has room: few requests stay together and find each other's connections. */
-static struct fetch_shard *fetch_shard_choose(fetch_t *self)
-{
-    size_t i = 0;
-    while (i + 1 < self->shard_count && self->shards[i].under_way >= FETCH_SHARD)
-        i++;
-    return &self->shards[i];
-}
-
 /* Begin a request whose turn at its host has come. */
 static void fetch_admit_one(struct fetch_call *call)
 {
     fetch_t *self = call->owner;
-    int64_t left_ms = call->deadline_ms - ald_clock_now().mono_ms;
+    int64_t left_ms = call->deadline_ms - ald_clock_mono_ms();
     if (left_ms <= 0) {
         fetch_end(call, "its time was up before its turn at the host");
         return;
@@ -314,7 +275,7 @@ static void fetch_admit_one(struct fetch_call *call)
     curl_easy_setopt(call->easy, CURLOPT_TIMEOUT_MS, (long)left_ms);
     curl_easy_setopt(call->easy, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     curl_easy_setopt(call->easy, CURLOPT_LOW_SPEED_TIME, (long)(left_ms * 3 / 4 / 1000 + 1));
-    struct fetch_shard *shard = fetch_shard_choose(self);
+    struct fetch_shard *shard = fetch_shard_choose(self->shards, self->shard_count);
     if (curl_multi_add_handle(shard->multi, call->easy) != CURLM_OK) {
         fetch_end(call, "libcurl refused the request");
         return;
@@ -348,7 +309,7 @@ enum ald_rc fetch_start(fetch_t *self, const struct fetch_request *request)
     call->may_arg = request->may_arg;
     call->done = request->done;
     call->arg = request->arg;
-    call->started_ms = ald_clock_now().mono_ms;
+    call->started_ms = ald_clock_mono_ms();
     call->deadline_ms = call->started_ms + request->timeout_ms;
     if (!fetch_ask(call->easy, request, self->headers, &call->post, &call->headers)) {
         fetch_call_unlink(call);
@@ -356,67 +317,68 @@ enum ald_rc fetch_start(fetch_t *self, const struct fetch_request *request)
         return ALD_INVALID;
     }
     gate_enter(self->gate, host, &call->entry);
-    watch_timer(self->watch, 0); /* it begins in the loop's next turn */
+    watch_turn(self->watch); /* it begins then */
     return ALD_OK;
 }
 
 static void fetch_turn_timer(void *arg)
 {
     fetch_t *self = arg;
-    int64_t now_ms = ald_clock_now().mono_ms;
+    int64_t now_ms = ald_clock_mono_ms();
     for (size_t i = 0; i < self->shard_count; i++) {
-        struct fetch_shard *shard = &self->shards[i];
-        if (shard->due_ms > now_ms)
+        if (self->shards[i].due_ms > now_ms)
             continue;
-        int running = 0;
-        shard->due_ms = INT64_MAX; /* unless it says otherwise now */
-        curl_multi_socket_action(shard->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-        fetch_collect(shard);
+        fetch_shard_timeout(&self->shards[i]);
+        fetch_collect(&self->shards[i]);
     }
 }
 
 static void fetch_turn_fd(void *arg, int fd, unsigned tag, struct watch_ready ready)
 {
     fetch_t *self = arg;
-    struct fetch_shard *shard = &self->shards[tag];
-    int running = 0;
-    int what = (ready.in ? CURL_CSELECT_IN : 0) | (ready.out ? CURL_CSELECT_OUT : 0) |
-               (ready.broken ? CURL_CSELECT_ERR : 0);
-    curl_multi_socket_action(shard->multi, fd, what, &running);
-    fetch_collect(shard);
+    fetch_shard_ready(&self->shards[tag], fd, ready);
+    fetch_collect(&self->shards[tag]);
 }
 
-/* Begin what may begin, then set the timer for what libcurl waits for. */
+/* Until libcurl wants to be called; INT64_MAX: it does not. */
+static int64_t fetch_rest_ms(const fetch_t *self)
+{
+    int64_t due_ms = INT64_MAX;
+    for (size_t i = 0; i < self->shard_count; i++)
+        if (self->shards[i].due_ms < due_ms)
+            due_ms = self->shards[i].due_ms;
+    if (due_ms == INT64_MAX)
+        return INT64_MAX;
+    int64_t rest_ms = due_ms - ald_clock_mono_ms();
+    return rest_ms > 0 ? rest_ms : 0;
+}
+
+/* Begin what may begin, and let libcurl send it at once: it asks for that by a timer of nothing,
+ * and setting one and waking for it costs as much as sending. Then set the timer for what it waits
+ * for. */
 static void fetch_turn_end(void *arg)
 {
     fetch_t *self = arg;
     fetch_admit(self);
-    int64_t due_ms = INT64_MAX;
-    for (size_t i = 0; i < self->shard_count; i++) {
-        if (self->shards[i].due_ms < due_ms)
-            due_ms = self->shards[i].due_ms;
+    for (unsigned i = 0; i < FETCH_AGAIN && fetch_rest_ms(self) == 0; i++) {
+        fetch_turn_timer(self);
+        fetch_admit(self);
     }
-    if (due_ms == INT64_MAX)
-        return;
-    int64_t after_ms = due_ms - ald_clock_now().mono_ms;
-    watch_timer(self->watch, after_ms > 0 ? after_ms : 0);
+    int64_t rest_ms = fetch_rest_ms(self);
+    if (rest_ms < INT64_MAX)
+        watch_timer(self->watch, rest_ms);
 }
 
-static bool fetch_shard_open(struct fetch_shard *shard, fetch_t *owner)
+/* Descriptors of all shards together are counted by max_under_way. */
+static bool fetch_shards_open(fetch_t *self)
 {
-    *shard = (struct fetch_shard){.owner = owner, .multi = curl_multi_init(), .due_ms = INT64_MAX};
-    if (!shard->multi)
-        return false;
-    curl_multi_setopt(shard->multi, CURLMOPT_SOCKETFUNCTION, fetch_on_socket);
-    curl_multi_setopt(shard->multi, CURLMOPT_SOCKETDATA, shard);
-    curl_multi_setopt(shard->multi, CURLMOPT_TIMERFUNCTION, fetch_on_timer);
-    curl_multi_setopt(shard->multi, CURLMOPT_TIMERDATA, shard);
-    /* Idle ones included, and all shards together: descriptors are counted by max_under_way. */
-    const size_t rest =
-        owner->options.max_under_way - (size_t)(shard - owner->shards) * FETCH_SHARD;
-    const long most = rest < FETCH_SHARD ? (long)rest : FETCH_SHARD;
-    curl_multi_setopt(shard->multi, CURLMOPT_MAXCONNECTS, most);
-    curl_multi_setopt(shard->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, most);
+    size_t rest = self->options.max_under_way;
+    for (unsigned i = 0; i < self->shard_count; i++) {
+        size_t most = rest < FETCH_SHARD ? rest : FETCH_SHARD;
+        if (!fetch_shard_open(&self->shards[i], self->watch, i, most))
+            return false;
+        rest -= most;
+    }
     return true;
 }
 
@@ -429,9 +391,7 @@ static enum ald_rc fetch_open(fetch_t *self, zloop_t *loop, struct ald_err *err)
     enum ald_rc rc = watch_new(loop, &watch, &self->watch, err);
     if (rc != ALD_OK)
         return rc;
-    bool ok = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-    for (size_t i = 0; i < self->shard_count; i++)
-        ok = ok && fetch_shard_open(&self->shards[i], self);
+    bool ok = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK && fetch_shards_open(self);
     self->share = ok ? curl_share_init() : NULL;
     if (!self->share)
         return ald_err_set(err, ALD_IO, "libcurl can't be initialised");
@@ -478,7 +438,7 @@ void fetch_destroy(fetch_t **self_p)
         fetch_call_free(call);
     }
     for (size_t i = 0; i < self->shard_count; i++)
-        curl_multi_cleanup(self->shards[i].multi);
+        fetch_shard_close(&self->shards[i]);
     curl_share_cleanup(self->share);
     curl_slist_free_all(self->headers);
     watch_destroy(&self->watch);

@@ -11,17 +11,46 @@
 
 enum { WATCH_EVENTS = 128 /* taken in a turn of the loop */ };
 
+/* A connection is let go when its request has ended, and mostly taken again for the next one in the
+ * same turn: so who leaves is told to the kernel only at the turn's end. */
+enum watch_state { WATCH_AWAY, WATCH_ON, WATCH_LEAVING };
+
 struct watch {
     zloop_t *loop;
     struct watch_options options;
     int epoll_fd;
     int timer_fd;
-    int64_t armed_ms; /* monotonic, when the timer fires; INT64_MAX = it does not */
+    int64_t armed_ms;        /* monotonic, when the timer fires; INT64_MAX = it does not */
+    enum watch_state *state; /* by descriptor */
+    size_t state_count;
+    int *leaving;
+    size_t leaving_count, leaving_cap;
+    bool turning; /* on_turn is to come */
 };
 
 static int watch_epoll_fd(uint64_t data)
 {
     return (int)(data & UINT32_MAX);
+}
+
+static enum watch_state *watch_state(watch_t *self, int fd)
+{
+    size_t need = (size_t)fd + 1;
+    if (need > self->state_count) {
+        size_t count = need > 2 * self->state_count ? need : 2 * self->state_count;
+        self->state = realloc(self->state, count * sizeof *self->state);
+        ALD_ASSERT(self->state);
+        for (size_t i = self->state_count; i < count; i++)
+            self->state[i] = WATCH_AWAY;
+        self->state_count = count;
+    }
+    return &self->state[fd];
+}
+
+static void watch_drop(watch_t *self, int fd)
+{
+    epoll_ctl(self->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    *watch_state(self, fd) = WATCH_AWAY;
 }
 
 static int watch_on_ready(zloop_t *loop, zmq_pollitem_t *item, void *arg)
@@ -31,6 +60,7 @@ static int watch_on_ready(zloop_t *loop, zmq_pollitem_t *item, void *arg)
     const struct watch_options *options = &self->options;
     struct epoll_event events[WATCH_EVENTS];
     int count = epoll_wait(self->epoll_fd, events, WATCH_EVENTS, 0);
+    self->turning = true;
     for (int i = 0; i < count; i++) {
         int fd = watch_epoll_fd(events[i].data.u64);
         if (fd == self->timer_fd) {
@@ -47,7 +77,12 @@ static int watch_on_ready(zloop_t *loop, zmq_pollitem_t *item, void *arg)
         };
         options->on_fd(options->self, fd, (unsigned)(events[i].data.u64 >> 32), ready);
     }
+    self->turning = false;
     options->on_turn(options->self);
+    for (size_t i = 0; i < self->leaving_count; i++)
+        if (*watch_state(self, self->leaving[i]) == WATCH_LEAVING)
+            watch_drop(self, self->leaving[i]);
+    self->leaving_count = 0;
     return 0;
 }
 
@@ -55,7 +90,8 @@ static enum ald_rc watch_open(watch_t *self, struct ald_err *err)
 {
     self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     self->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (self->epoll_fd < 0 || self->timer_fd < 0 || !watch_fd(self, self->timer_fd, 0, true, false))
+    if (self->epoll_fd < 0 || self->timer_fd < 0 ||
+        !watch_fd(self, self->timer_fd, 0, (struct watch_ready){.in = true}))
         return ald_err_set(err, ALD_IO, "cannot make an epoll set: %s", strerror(errno));
     zmq_pollitem_t item = {.fd = self->epoll_fd, .events = ZMQ_POLLIN};
     if (zloop_poller(self->loop, &item, watch_on_ready, self) != 0)
@@ -91,26 +127,44 @@ void watch_destroy(watch_t **self_p)
         close(self->timer_fd);
     if (self->epoll_fd >= 0)
         close(self->epoll_fd);
+    free(self->leaving);
+    free(self->state);
     free(self);
 }
 
-bool watch_fd(watch_t *self, int fd, unsigned tag, bool in, bool out)
+/* The kernel forgets a descriptor that was closed, and one of its number may be new. */
+bool watch_fd(watch_t *self, int fd, unsigned tag, struct watch_ready what_for)
 {
-    struct epoll_event event = {.events = (in ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u),
+    enum watch_state *state = watch_state(self, fd);
+    struct epoll_event event = {.events =
+                                    (what_for.in ? EPOLLIN : 0u) | (what_for.out ? EPOLLOUT : 0u),
                                 .data.u64 = (uint64_t)tag << 32 | (uint32_t)fd};
-    if (epoll_ctl(self->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0)
-        return true;
-    return errno == ENOENT && epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+    bool known = *state != WATCH_AWAY;
+    bool ok = epoll_ctl(self->epoll_fd, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0;
+    if (!ok && (errno == ENOENT || errno == EEXIST))
+        ok = epoll_ctl(self->epoll_fd, known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) == 0;
+    *state = ok ? WATCH_ON : WATCH_AWAY;
+    return ok;
 }
 
 void watch_forget(watch_t *self, int fd)
 {
-    epoll_ctl(self->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    if (!self->turning) {
+        watch_drop(self, fd);
+        return;
+    }
+    if (self->leaving_count == self->leaving_cap) {
+        self->leaving_cap = self->leaving_cap ? 2 * self->leaving_cap : WATCH_EVENTS;
+        self->leaving = realloc(self->leaving, self->leaving_cap * sizeof *self->leaving);
+        ALD_ASSERT(self->leaving);
+    }
+    self->leaving[self->leaving_count++] = fd;
+    *watch_state(self, fd) = WATCH_LEAVING;
 }
 
 void watch_timer(watch_t *self, int64_t after_ms)
 {
-    int64_t at_ms = ald_clock_now().mono_ms + after_ms;
+    int64_t at_ms = ald_clock_mono_ms() + after_ms;
     if (self->armed_ms <= at_ms)
         return;
     const struct itimerspec when = {
@@ -119,4 +173,10 @@ void watch_timer(watch_t *self, int64_t after_ms)
     };
     timerfd_settime(self->timer_fd, 0, &when, NULL);
     self->armed_ms = at_ms;
+}
+
+void watch_turn(watch_t *self)
+{
+    if (!self->turning)
+        watch_timer(self, 0);
 }

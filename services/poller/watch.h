@@ -31,11 +31,14 @@ void watch_destroy(watch_t **self_p);
 
 /* Watch a descriptor for these, from now on and in place of what it was watched for. tag comes back
  * with its events. False: the system refuses. */
-bool watch_fd(watch_t *self, int fd, unsigned tag, bool in, bool out);
+bool watch_fd(watch_t *self, int fd, unsigned tag, struct watch_ready what_for);
 void watch_forget(watch_t *self, int fd);
 
 /* Have on_timer called after after_ms at the latest, 0 being the loop's next turn. It may be called
  * sooner, for an earlier call of this; then whoever still waits asks again. */
 void watch_timer(watch_t *self, int64_t after_ms);
+
+/* Have on_turn called soon: at the end of this turn if there is one, else in the next. */
+void watch_turn(watch_t *self);
 
 #endif

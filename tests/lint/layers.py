@@ -29,7 +29,8 @@ PUBLIC = {"common/client/aldaba.h": ("stdbool.h", "stddef.h", "stdint.h")}
 # Third-party headers and the files that may include them.
 HOMES = {
     "civetweb.h": ("services/gateway/http.c",),
-    "curl/*": ("services/poller/fetch.c", "services/poller/fetch_ask.[ch]", "services/ctl/api.c"),
+    "curl/*": ("services/poller/fetch.c", "services/poller/fetch_ask.[ch]", "services/poller/fetch_shard.[ch]",
+               "services/ctl/api.c"),
     "msgpack.h": ("proto/wire.c",),
     "msgpack/*": ("proto/wire.c",),
     "yaml.h": ("common/config/yaml.c",),
