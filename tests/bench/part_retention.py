@@ -1,4 +1,5 @@
-"""Results and evidence are kept for --keep seconds only, while tasks are registered and called back at a
+"""Results and evidence are kept for --keep seconds only, and what is purged answers for itself as long (by
+default it does so for a week, and each such task has a row), while tasks are registered and called back at a
 steady rate, --retention-load of the highest, for --retention-seconds: an hour's worth of deleting, compressed.
 
 p99 of intake once things are deleted against before, and the largest size of the data folder in the last
@@ -111,7 +112,8 @@ def run(args, found):
         found.add(report.absent(PART, title, str(why), limits.RETENTION_P99))
         return
     keep = f"{args.keep}s"
-    with Stand(args, {"store": {"keep_results": keep, "keep_evidence": keep, "keep_letters": keep}}) as stand:
+    kept = {"store": {"keep_results": keep, "keep_evidence": keep, "keep_letters": keep}}
+    with Stand(args, kept, profile={"callback": {"provider_retries": keep}}) as stand:
         room = args.intake_room * args.seconds
         stand.fresh(room)
         highest = stand.shoot(room, 64, args.seconds).rate

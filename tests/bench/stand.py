@@ -20,14 +20,15 @@ FIRST_ID = 10**11  # provider ids of one length
 class Stand:
     """faults: what is not proved, in sentences."""
 
-    def __init__(self, args, settings=None, pollers=0):
+    def __init__(self, args, settings=None, pollers=0, profile=None):
         self.args = args
         self.folder = tempfile.mkdtemp(prefix="bench-", dir=args.dir)
         self.ids = os.path.join(self.folder, "ids")
         self.next_id = FIRST_ID
         common = {"store": {"data": os.path.join(self.folder, "data")},
                   "gateway": {"threads": args.http_threads}, "tracker": {"max_open": 100000000}}
-        self.house = houses.House(pollers=pollers, settings=merge(common, settings or {}), profile=PATIENT)
+        self.house = houses.House(pollers=pollers, settings=merge(common, settings or {}),
+                                  profile=merge(PATIENT, profile or {}))
         self.faults = []
 
     def __enter__(self):
