@@ -341,21 +341,27 @@ bool disk_pending(void)
 
 /* ---- a cut ---- */
 
+static const uint64_t TORN = UINT64_C(1) << 40;            /* above the number of any change */
+static const uint64_t SOME = UINT64_C(0x6A09E667F3BCC908); /* no number of a file or a change */
+
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t x = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
     return x ^ x >> 29;
 }
 
+/* It may lose all of it: what it leaves is another content than the whole change in any case. */
 static void change_tear(int object, const struct change *change)
 {
+    uint64_t *contents = &disk.objects[object].contents;
+    *contents = mix(*contents, TORN);
     size_t unit = luck_is(50) ? SECTOR : PAGE;
     for (size_t at = 0; at < change->len;) {
         size_t end = (change->at + at) / unit * unit + unit - change->at;
         size_t len = (end < change->len ? end : change->len) - at;
         if (luck_is(50)) {
             disk_write(object, change->at + at, change->data + at, len);
-            disk.objects[object].contents = mix(disk.objects[object].contents, at + 1);
+            *contents = mix(*contents, TORN + 1 + at);
         }
         at += len;
     }
@@ -365,7 +371,8 @@ static void cut_object(int object, enum cut cut)
 {
     size_t count = disk.objects[object].count;
     size_t prefix = count > 0 ? luck() % (count + 1) : 0;
-    disk.objects[object].contents = mix((uint64_t)object + 1, disk.objects[object].settled + 1);
+    disk.objects[object].contents =
+        mix(mix(SOME, (uint64_t)object + 1), disk.objects[object].settled + 1);
     for (size_t i = 0; i < count; i++) {
         const struct change *change = &disk.objects[object].changes[i];
         bool torn = !change->length && (cut == CUT_TORN || (cut == CUT_TAIL && i + 1 == prefix));
