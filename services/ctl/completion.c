@@ -36,6 +36,8 @@ void completion_value(const struct command *command, enum arg arg, struct ald_bu
         ald_buf_put_str(out, COMPLETION_FILES);
     else if (arg == ARG_PROVIDER)
         ald_buf_put_str(out, COMPLETION_PROVIDERS);
+    else if (arg == ARG_CONSUMER)
+        ald_buf_put_str(out, COMPLETION_CONSUMERS);
     else if (arg == ARG_STATE)
         ald_buf_put_str(out, completion_states(command));
     else if (arg == ARG_REASON)
@@ -45,15 +47,17 @@ void completion_value(const struct command *command, enum arg arg, struct ald_bu
 }
 
 /* One word of how a command is written, such as `gateway|tracker`. */
-static void completion_word(struct ald_span word, struct ald_buf *out)
+static void completion_word(const struct command *command, struct ald_span word,
+                            struct ald_buf *out)
 {
-    static const struct {
+    bool consumer = strncmp(command->name, "consumers ", 10) == 0;
+    const struct {
         const char *word;
         const char *means;
     } known[] = {{"FILE", COMPLETION_FILES},
                  {"DIR", COMPLETION_FILES},
                  {"PROVIDER", COMPLETION_PROVIDERS},
-                 {"NAME", COMPLETION_PROVIDERS},
+                 {"NAME", consumer ? COMPLETION_CONSUMERS : COMPLETION_PROVIDERS},
                  {"STAGE", "submit poll fetch callback"}};
     while (word.len > 0) {
         size_t len = ald_span_find(word, '|');
@@ -87,7 +91,7 @@ size_t completion_words(const struct command *command, size_t place, struct ald_
             word = ald_span_of(word.data + 1, word.len - 2);
         bool other = ald_span_eq_str(word, "|"); /* what follows is another way to write it */
         if (!other && (here == place || place == COMPLETION_ALL))
-            completion_word(word, out);
+            completion_word(command, word, out);
         here = other ? 0 : here + !ald_span_eq_str(word, "...");
         places = here > places ? here : places;
         at += len + (at[len] == ' ' ? 1 : 0);
@@ -198,6 +202,9 @@ static const char COMPLETION_BASH_END[] =
     "    fi\n"
     "    if [[ $words == *'" COMPLETION_PROVIDERS "'* ]]; then\n"
     "        words=${words//'" COMPLETION_PROVIDERS "'/$(aldaba provider ls -q 2>/dev/null)}\n"
+    "    fi\n"
+    "    if [[ $words == *'" COMPLETION_CONSUMERS "'* ]]; then\n"
+    "        words=${words//'" COMPLETION_CONSUMERS "'/$(aldaba consumers ls -q 2>/dev/null)}\n"
     "    fi\n"
     "    if [[ $words == *'" COMPLETION_FILES "'* ]]; then\n"
     "        words=${words//'" COMPLETION_FILES "'/}\n"

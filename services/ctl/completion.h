@@ -7,9 +7,10 @@
 
 #include "services/ctl/commands.h"
 
-/* What a word may be besides words: a file, the name of a provider. */
+/* What a word may be besides words: a file, the name of a provider or of a consumer. */
 #define COMPLETION_FILES "<files>"
 #define COMPLETION_PROVIDERS "<providers>"
+#define COMPLETION_CONSUMERS "<consumers>"
 
 enum { COMPLETION_TEXT_MAX = 4096, COMPLETION_ALL = 1000 };
 

@@ -14,13 +14,15 @@ static void completion_quoted(const char *text, struct ald_buf *out)
     ald_buf_put_byte(out, '\'');
 }
 
-/* "-a 'words'", with what stands for files and providers. */
+/* "-a 'words'", with what stands for files and names. */
 static void completion_fish_words(const char *words, struct ald_buf *out)
 {
     if (strstr(words, COMPLETION_FILES) != NULL)
         ald_buf_put_str(out, " -F");
     if (strstr(words, COMPLETION_PROVIDERS) != NULL)
         ald_buf_put_str(out, " -a '(aldaba provider ls -q 2>/dev/null)'");
+    if (strstr(words, COMPLETION_CONSUMERS) != NULL)
+        ald_buf_put_str(out, " -a '(aldaba consumers ls -q 2>/dev/null)'");
     if (words[0] != '\0' && words[0] != '<')
         ald_buf_printf(out, " -a '%.*s'", (int)strcspn(words, "<"), words);
 }

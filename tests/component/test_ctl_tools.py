@@ -349,6 +349,15 @@ def test_completion_of_files_and_providers(tmp_path):
     assert complete("provider", "check", f"{tmp_path}/o") == [f"{tmp_path}/one.yaml"]
 
 
+def test_completion_of_consumers(gateway):
+    gateway.plan("GET", "/v1/consumers", (200, {"consumers": [{"name": "mailer"}, {"name": "books"}]}))
+    environment = clean_environment(ALDABA_URL=gateway.url,
+                                    PATH=f"{os.path.dirname(ALDABA)}:{os.environ['PATH']}")
+    assert complete("consumers", "show", "", environment=environment) == ["books", "mailer"]
+    assert complete("consumers", "rm", "m", environment=environment) == ["mailer"]
+    assert complete("tail", "--consumer", "b", environment=environment) == ["books"]
+
+
 @pytest.mark.parametrize("shell, words", [("bash", ("-n",)), ("zsh", ("-n",)),
                                           ("fish", ("--no-execute",))])
 def test_completions_can_be_read(tmp_path, shell, words):
