@@ -136,7 +136,7 @@ static void keep_memory(struct tracker *self)
     self->park = park_new();
     self->quota = quota_new();
     self->tail = tail_new();
-    self->away = zhashx_new();
+    self->away = keep_orphans_new();
     self->index_pace = (struct pace){.least = 64, .most = 4096, .rows = 1024};
     self->purging = false;
     self->purge_pace = (struct pace){.least = 16, .most = KEEP_PURGE_ROWS, .rows = 64};

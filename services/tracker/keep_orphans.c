@@ -2,7 +2,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "common/base/guard.h"
 #include "common/base/log.h"
 #include "services/tracker/keep_budgets.h"
 
@@ -14,21 +16,52 @@ static void keep_away_name(char out[KEEP_AWAY_MAX], const char *provider)
     (void)snprintf(out, KEEP_AWAY_MAX, "away.%s", provider);
 }
 
+/* Those of one provider. */
+struct orphans {
+    uint64_t count;
+    uint64_t lowest;
+};
+
+static void keep_orphans_free(void **item)
+{
+    free(*item);
+    *item = NULL;
+}
+
+zhashx_t *keep_orphans_new(void)
+{
+    zhashx_t *away = zhashx_new();
+    ALD_ASSERT(away);
+    zhashx_set_destructor(away, keep_orphans_free);
+    return away;
+}
+
 void keep_orphan(struct tracker *self, const char *provider, uint64_t task)
 {
-    ald_log(ALD_ERROR, "task.orphaned",
-            "provider=%s task=%" PRIu64
-            " text=\"its profile is not in the settings; put it back to go on\"",
-            ALD_Q(provider), task);
     if (self->orphans++ == 0)
         self->lowest_orphan = task;
-    (void)zhashx_insert(self->away, provider, self); /* for its key */
+    struct orphans *orphans = zhashx_lookup(self->away, provider);
+    if (!orphans) {
+        orphans = zmalloc(sizeof *orphans);
+        orphans->lowest = task;
+        zhashx_update(self->away, provider, orphans);
+    }
+    orphans->count++;
+}
+
+static void keep_orphans_say(const char *provider, const struct orphans *orphans)
+{
+    ald_log(ALD_ERROR, "tasks.orphaned",
+            "provider=%s open=%" PRIu64 " first=%" PRIu64
+            " text=\"its profile is not in the settings; put it back to go on\"",
+            ALD_Q(provider), orphans->count, orphans->lowest);
 }
 
 static void keep_away_write(struct tracker *self)
 {
     char fact[KEEP_AWAY_MAX];
     for (void *item = zhashx_first(self->away); item; item = zhashx_next(self->away)) {
+        keep_orphans_say(zhashx_cursor(self->away), item);
         keep_away_name(fact, zhashx_cursor(self->away));
         if (vault_meta(&self->vault, fact) == 0)
             vault_meta_set(&self->vault, fact, 1);

@@ -8,10 +8,13 @@
 
 #include "services/tracker/tracker.h"
 
+/* An empty tracker's `away`: what there is of each provider by its name. */
+zhashx_t *keep_orphans_new(void);
+
 /* While reading back, oldest first: this task has no profile. */
 void keep_orphan(struct tracker *self, const char *provider, uint64_t task);
-/* At the end of it: write down which providers are away, and receive those that are back. An error
- * is the vault's. */
+/* At the end of it: say and write down which providers are away, and receive those that are back.
+ * An error is the vault's. */
 void keep_orphans_back(struct tracker *self);
 
 /* Is a profile that is in the settings now the one of some orphans? */

@@ -80,7 +80,7 @@ struct tracker {
     int64_t kept_arrival; /* senders on disk are as of this arrival */
     bool learned;         /* callbacks taught what is not on disk (stale.h) */
     uint64_t orphans;     /* open tasks whose profile is not loaded (keep_orphans.h) */
-    zhashx_t *away;       /* names of their providers */
+    zhashx_t *away;       /* their providers, by name (keep_orphans.h) */
     uint64_t lowest_orphan;
     ald_alarm_t *alarm; /* of the next tick; NULL: there is no loop */
     bool open;          /* the store is, and everything is read back */

@@ -171,7 +171,8 @@ def test_orphans_come_in_when_their_profile_is_back(house):
     house.tracker.kill9()
     house.tracker.start()
     house.until_serving()
-    assert len(said(house, "task.orphaned")) == 2
+    orphaned = said(house, "tasks.orphaned")
+    assert len(orphaned) == 1 and "provider=old open=2" in orphaned[0], orphaned
     assert callback(house, called, "1", "early").status == 200  # a letter: its task is not known
     write(house, {"old": calm(house)})
     hang_up(house)
