@@ -11,6 +11,8 @@
 
 /* Destroy a pointer at the end of its scope; destructors take T ** and null it. */
 #define ALD_AUTO(destructor) __attribute__((cleanup(destructor)))
+/* The destructor of what is one allocation, as tables want it for their items. */
+void ald_item_free(void **item_p);
 
 /* A condition that only a bug of ours can break; kept in every build. Never for what a peer, a
  * provider or a user said. */

@@ -2,6 +2,7 @@
 
 #include <czmq.h>
 
+#include "common/base/guard.h"
 #include "common/base/text.h"
 #include "services/gateway/peer.h"
 
@@ -27,12 +28,6 @@ struct quota {
     zhashx_t *networks; /* "provider network" -> how many items, a uint64_t */
     struct quota_share *shares;
 };
-
-static void quota_free(void **item_p)
-{
-    free(*item_p);
-    *item_p = NULL;
-}
 
 static struct quota_share *quota_find(quota_t *self, struct ald_span provider)
 {
@@ -68,7 +63,7 @@ quota_t *quota_new(const ald_profiles_t *profiles)
     quota_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);
     self->networks = zhashx_new();
-    zhashx_set_destructor(self->networks, quota_free);
+    zhashx_set_destructor(self->networks, ald_item_free);
     quota_renew(self, profiles);
     return self;
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "common/base/clock.h"
+#include "common/base/guard.h"
 #include "common/base/ident.h"
 #include "common/base/log.h"
 #include "common/base/metrics.h"
@@ -72,12 +73,6 @@ static void feed_took(const struct feed_hint *hint)
     if (hint->took_ms >= 0)
         ald_metric_observe(ald_metrics_get("aldaba_task_seconds", ald_source_name(hint->source)),
                            (double)hint->took_ms / 1000);
-}
-
-static void feed_seq_free(void **item_p)
-{
-    free(*item_p);
-    *item_p = NULL;
 }
 
 /* The last seq of a topic, and from now on this one. Unknown after a start: then the one before
@@ -409,7 +404,7 @@ enum ald_rc feed_new(struct tracker *tracker, feed_t **out, struct ald_err *err)
     feed_t *self = zmalloc(sizeof *self);
     self->tracker = tracker;
     self->prev = zhashx_new();
-    zhashx_set_destructor(self->prev, feed_seq_free);
+    zhashx_set_destructor(self->prev, ald_item_free);
     self->waiters = calloc(FEED_WAITERS_MAX, sizeof *self->waiters);
     ALD_ASSERT(self->waiters);
     ald_metric_register(&feed_published);

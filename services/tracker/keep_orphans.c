@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/guard.h"
 #include "common/base/log.h"
@@ -22,17 +21,11 @@ struct orphans {
     uint64_t lowest;
 };
 
-static void keep_orphans_free(void **item)
-{
-    free(*item);
-    *item = NULL;
-}
-
 zhashx_t *keep_orphans_new(void)
 {
     zhashx_t *away = zhashx_new();
     ALD_ASSERT(away);
-    zhashx_set_destructor(away, keep_orphans_free);
+    zhashx_set_destructor(away, ald_item_free);
     return away;
 }
 

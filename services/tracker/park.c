@@ -27,18 +27,12 @@ struct park {
     ald_heap_t *due;
 };
 
-static void park_provider_free(void **item_p)
-{
-    free(*item_p);
-    *item_p = NULL;
-}
-
 park_t *park_new(void)
 {
     park_t *self = zmalloc(sizeof *self);
     self->by_ref = zhashx_new();
     self->providers = zhashx_new();
-    zhashx_set_destructor(self->providers, park_provider_free);
+    zhashx_set_destructor(self->providers, ald_item_free);
     self->due = ald_heap_new();
     return self;
 }

@@ -73,10 +73,8 @@ static bool again_had(const struct pending_task *task, const char *provider_id)
 static void again_old_set(pending_t *self, struct pending_old *old, struct pending_task *task,
                           uint64_t attempt, char *ref)
 {
-    *old = (struct pending_old){.task = task,
-                                .ref = ref,
-                                .provider_id = ref + strlen(task->account->profile->name) + 1,
-                                .attempt = attempt};
+    *old = (struct pending_old){
+        .task = task, .ref = ref, .provider_id = pending_ref_id(task, ref), .attempt = attempt};
     ALD_ASSERT(shards_insert(self->by_old, old));
 }
 

@@ -41,6 +41,8 @@ void pending_idle_until(pending_t *self, struct pending_task *task, int64_t at_m
 char *pending_ref(const char *provider, const char *provider_id);
 void pending_ref_set(struct pending_task *task, char *ref);
 char *pending_ref_take(struct pending_task *task); /* provider_id is NULL then */
+/* The provider's id in a ref of this task. */
+char *pending_ref_id(const struct pending_task *task, char *ref);
 
 /* What it has of its looks, made if there is nothing. Its task's. */
 struct pending_look *pending_look(struct pending_task *task);

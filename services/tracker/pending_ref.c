@@ -23,9 +23,14 @@ const char *pending_task_ref(const struct pending_task *task)
     return task->provider_id - ref_prefix(task);
 }
 
+char *pending_ref_id(const struct pending_task *task, char *ref)
+{
+    return ref + ref_prefix(task);
+}
+
 void pending_ref_set(struct pending_task *task, char *ref)
 {
-    task->provider_id = ref + ref_prefix(task);
+    task->provider_id = pending_ref_id(task, ref);
 }
 
 char *pending_ref_take(struct pending_task *task)

@@ -1,5 +1,6 @@
 /* pending_task.h - an open task and its account as pending.h holds them: plain values to be read.
- * Only pending.h changes them. One thread.
+ * Only pending.h changes them, but for what the acts note in a task: pushes, kept, spare, replaced,
+ * arrivals. One thread.
  */
 #ifndef ALD_TRACKER_PENDING_TASK_H
 #define ALD_TRACKER_PENDING_TASK_H

@@ -18,19 +18,13 @@ struct quota {
     zhashx_t *networks; /* "provider network" -> quota_share */
 };
 
-static void quota_free(void **item_p)
-{
-    free(*item_p);
-    *item_p = NULL;
-}
-
 quota_t *quota_new(void)
 {
     quota_t *self = zmalloc(sizeof *self);
     self->letters = zhashx_new();
-    zhashx_set_destructor(self->letters, quota_free);
+    zhashx_set_destructor(self->letters, ald_item_free);
     self->networks = zhashx_new();
-    zhashx_set_destructor(self->networks, quota_free);
+    zhashx_set_destructor(self->networks, ald_item_free);
     return self;
 }
 
