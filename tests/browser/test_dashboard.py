@@ -237,6 +237,17 @@ def test_json_is_laid_out(page):
         assert page.call(module="/ui/format.js", name="layOut", args=[text]) == json.dumps(value, indent=2)
 
 
+def test_a_member_is_cut_out(page):
+    def cut(text):
+        return page.call(module="/ui/format.js", name="member", args=[text, "own"])
+
+    for value in VALUES:
+        around = json.dumps({"a": {"own": 1}, "b": "own", "own": value, "c": ["own", ":"]})
+        assert cut(around) == json.dumps(value)
+        assert cut(json.dumps({"own": value}, indent=1)) == json.dumps({"own": value}, indent=1)[10:-2]
+    assert cut('{"a":{"own":1},"b":["own",{"own":2}]}') is None and cut("{}") is None
+
+
 @pytest.mark.parametrize("value", [[{"word": "w", "at": n} for n in range(100000)], "x" * (8 << 20)],
                          ids=["many", "long"])
 def test_large_json_is_laid_out_soon(page, value):
@@ -383,6 +394,16 @@ def test_a_message_that_is_no_callback_is_shown(browser, house):
         of: faked({**told, "original_base64": "AAEC"})})
     browser.wait(css="[aria-label=Message]")
     assert browser.text(css="[aria-label=Message]") == "AAEC"
+
+
+def test_an_event_is_shown_to_the_digit(browser, house):
+    told = letter(house, letters(house, 1)[0][0])
+    told.pop("original")
+    event = {"of": {"event": [1]}, "n": 12345678901234567890}
+    browser.open(f"{house.private.url}/#/letters/{told['id']}", faked={
+        f"/v1/dead-letters/{told['id']}": faked({**told, "event": event, "state": "resolved"})})
+    browser.wait(css="[aria-label=Event]")
+    assert browser.text(css="[aria-label=Event]") == json.dumps(event, indent=2)
 
 
 def test_a_letter_is_dropped(page, house):
@@ -578,6 +599,31 @@ def tab_to(page, text):
             assert page.outline() != "none"
             return
     raise AssertionError(f"Tab does not lead to {text!r}")
+
+
+def test_pages_are_turned_by_keyboard(page, house):
+    """A button keeps the focus while its page is asked for, and when there is no further one."""
+    for provider_id in house.submit(51, fate="never"):
+        house.register(provider_id)
+    page.go("#/tasks?state=pending")
+    page.wait(text="page 1")
+    tab_to(page, "Next")
+    for number in range(2, 12):
+        page.press(key="Enter")
+        page.wait(text=f"page {number}")
+        assert page.focus()["text"] == "Next"
+        page.wait(css="[aria-label=Tasks]")
+        if page.count(css=".pager [aria-disabled=true]"):
+            break
+    page.press(key="Enter")  # there is no further one
+    assert page.count(text=f"page {number}") == 1 and page.focus()["text"] == "Next"
+    page.press(key="Shift+Tab")
+    for back in range(number - 1, 0, -1):
+        assert page.focus()["text"] == "Back"
+        page.press(key="Enter")
+        page.wait(text=f"page {back}")
+        page.wait(css="[aria-label=Tasks]")
+    assert page.focus()["text"] == "Back"
 
 
 def test_by_keyboard_alone(page, house):

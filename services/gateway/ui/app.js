@@ -156,7 +156,7 @@ function Head({route}) {
     const title = !view ? "Nothing here" : id && view.one ? `${view.one} ${id}` : view.title;
     const heading = useRef(null);
     const first = useRef(true);
-    useEffect(() => {
+    useLayoutEffect(() => { // with the view, before anybody can put the focus into it
         document.title = `${title} · aldaba`;
         if (!first.current)
             heading.current.focus({preventScroll: false});

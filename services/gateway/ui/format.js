@@ -56,13 +56,38 @@ export function cut(text, bytes) {
     return new TextDecoder().decode(begin, {stream: true}); // without half a character at its end
 }
 
+const tokens = (text) => text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s[\]{},:"]+/g);
+
+/* The text of what an object, itself given as text, has under a name, as it was written: a number of
+ * twenty digits stays one. name is plain letters. null: it has none. */
+export function member(text, name) {
+    let depth = 0;
+    let named = false; // at what stands under it
+    let last = "";
+    let begin = -1;
+    for (const {0: token, index} of tokens(text)) {
+        if (begin >= 0 && depth === 1 && (token === "," || token === "}"))
+            return text.slice(begin, index).trimEnd();
+        if (named && begin < 0)
+            begin = index;
+        if (depth === 1 && token === ":" && last === `"${name}"`)
+            named = true;
+        if (token === "{" || token === "[")
+            depth++;
+        else if (token === "}" || token === "]")
+            depth--;
+        last = token;
+    }
+    return null;
+}
+
 /* JSON laid out over lines, without reading its numbers. Linear: a result may have megabytes. */
 export function layOut(text) {
     const out = [];
     let depth = 0;
     let opened = false; // by the token before
     const line = () => "\n" + "  ".repeat(Math.max(0, depth));
-    for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s[\]{},:"]+/g)) {
+    for (const [token] of tokens(text)) {
         const closes = token === "}" || token === "]";
         if (closes)
             depth--;

@@ -8,12 +8,15 @@ export const Page = createContext(null);
 
 export const usePage = () => useContext(Page);
 
-/* What path answers, asked again every everyMs while somebody looks, and by again(). path null: nothing
- * is asked. The value stays while it is asked again; a problem stands beside it. */
+/* What path answers, asked again every everyMs while somebody looks, and by again(). everyMs: a number, 0
+ * is never, or a function that says it of the value. path null: nothing is asked. The value stays while it
+ * is asked again; a problem stands beside it. */
 export function useAsk(path, everyMs, how = (asked) => ask("GET", asked)) {
     const [state, set] = useState({path: null, value: null, problem: null});
     const [round, again] = useReducer((n) => n + 1, 0);
     const busy = useRef(null);
+    const current = state.path === path ? state : {value: null, problem: null};
+    const everyNowMs = typeof everyMs === "function" ? everyMs(current.value) : everyMs;
     useEffect(() => {
         if (!path)
             return undefined;
@@ -32,16 +35,15 @@ export function useAsk(path, everyMs, how = (asked) => ask("GET", asked)) {
         };
     }, [path, round]);
     useEffect(() => {
-        if (!everyMs || !path)
+        if (!everyNowMs || !path)
             return undefined;
         const timer = setInterval(() => {
             if (!document.hidden && busy.current !== path)
                 again();
-        }, everyMs);
+        }, everyNowMs);
         return () => clearInterval(timer);
-    }, [path, everyMs]);
-    const current = state.path === path;
-    return {value: current ? state.value : null, problem: current ? state.problem : null, again};
+    }, [path, everyNowMs]);
+    return {value: current.value, problem: current.problem, again};
 }
 
 /* [run, busy]: run(work, said) does work, an async function, once at a time, and says what came of it. */

@@ -1,11 +1,14 @@
 /* One dead letter: what came, what was tried, and what a person can do about it. */
 import {html, useState} from "./htm-preact-3.1.1.js";
-import {ask, query} from "./api.js";
+import {ask, askText, query} from "./api.js";
+import {layOut, member} from "./format.js";
 import {useAsk, useDoing, usePage} from "./hooks.js";
 import {Bytes, Confirm, Dialog, Facts, IfAllowed, State, Time, Trouble} from "./parts.js";
 import {dryRunText, WordChoice, wordBody} from "./replay.js";
 
 const EDITED = ["malformed", "unauthenticated", "unknown_task", "unmapped_status"];
+const SOON_MS = 3000;
+const SELDOM_MS = 10000; // what is closed stays closed
 
 function DryRun({run}) {
     return run && html`<div class="dry" role="status"><p><${State}
@@ -102,10 +105,9 @@ const DIALOGS = {replay: ReplayDialog, drop: DropDialog, edit: EditDialog};
 
 function Commands({letter, again}) {
     const [dialog, set] = useState("");
-    const open = letter.state === "open" || letter.state === "held";
     const older = letter.shown < letter.revision; // an edit begins with the message as it is now
     const shown = dialog && DIALOGS[dialog];
-    return open && html`<${IfAllowed}><p class="buttons">
+    return isOpen(letter) && html`<${IfAllowed}><p class="buttons">
         <button type="button" class="main" onClick=${() => set("replay")}>Replay…</button>
         ${EDITED.includes(letter.reason) && letter.original && !older && html`<button type="button"
             onClick=${() => set("edit")}>Edit…</button>`}
@@ -139,7 +141,7 @@ function Message({letter}) {
     if (letter.original)
         return html`<${Original} original=${letter.original} />`;
     if (letter.event)
-        return html`<${Bytes} label="Event" text=${JSON.stringify(letter.event, null, 2)} />`;
+        return html`<${Bytes} label="Event" text=${layOut(letter.event)} />`;
     if (letter.original_base64 != null)
         return html`<${Bytes} label="Message" base64=${letter.original_base64} />`;
     return html`<p class="empty">It has no message.</p>`;
@@ -152,9 +154,20 @@ function line(one) {
         ${one.replay && html` (<a href=${`#/replays/${one.replay}`}>bulk replay</a>)`}`;
 }
 
+const isOpen = (letter) => letter.state === "open" || letter.state === "held";
+
+const pace = (letter) => letter && !isOpen(letter) ? SELDOM_MS : SOON_MS;
+
+/* Its event as it was written, for that is only shown. */
+async function askLetter(path) {
+    const text = await askText(path);
+    const letter = JSON.parse(text);
+    return {...letter, event: letter.event && member(text, "event")};
+}
+
 export function Letter({id, revision}) {
     const path = `/v1/dead-letters/${encodeURIComponent(id)}` + query({revision});
-    const {value: letter, problem, again} = useAsk(path, 3000);
+    const {value: letter, problem, again} = useAsk(path, pace, askLetter);
     if (!letter)
         return problem ? html`<${Trouble} problem=${problem} /><p><a href="#/letters">All letters</a></p>`
                        : html`<p class="empty">Asking…</p>`;

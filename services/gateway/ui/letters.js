@@ -33,8 +33,6 @@ function Groups() {
     const [cursor, pager] = usePages("groups");
     const asked = "/v1/dead-letters" + query({group: 1, limit: GROUPS, cursor});
     const {value, problem} = useAsk(asked, cursor ? 0 : 5000);
-    if (!value)
-        return html`<${Trouble} problem=${problem} />`;
     const columns = [
         {name: "Reason", of: (group) => html`<a
             href=${"#/letters" + query(groupFilter(group, value.groups))}>${group.reason}</a>`},
@@ -47,11 +45,11 @@ function Groups() {
             aria-label=${`The newest of ${group.reason}, ${group.cause}`}>the newest</a>`},
     ];
     return html`<section><h2>By reason</h2><${Trouble} problem=${problem} />
-        ${value.note && html`<p class="soft">${value.note}</p>`}
-        <${Table} label="Groups of dead letters" columns=${columns} rows=${value.groups}
-            id=${(group) => `${group.reason} ${group.provider} ${group.cause}`}
-            empty="There are no open or held letters: nothing needs a person." />
-        ${pager(value.cursor, "groups")}</section>`;
+        ${value && html`${value.note && html`<p class="soft">${value.note}</p>`}
+            <${Table} label="Groups of dead letters" columns=${columns} rows=${value.groups}
+                id=${(group) => `${group.reason} ${group.provider} ${group.cause}`}
+                empty="There are no open or held letters: nothing needs a person." />`}
+        ${pager(value, "groups")}</section>`;
 }
 
 function Filter({filter}) {
@@ -192,8 +190,8 @@ function List({filter}) {
         ${value && html`${value.note && html`<p class="soft">${value.note}</p>`}
             <${Table} label="Dead letters" columns=${access?.change ? columns : columns.slice(1)}
                 rows=${value.letters} empty=${value.cursor
-                    ? "None so far; there are more letters to look through." : "There is no such letter."} />
-            ${pager(value.cursor, "letters")}`}
+                    ? "None so far; there are more letters to look through." : "There is no such letter."} />`}
+        ${pager(value, "letters")}
         ${replaying && html`<${ReplayAll} filter=${filter} onClose=${() => setReplaying(false)} />`}
         </section>`;
 }

@@ -181,5 +181,5 @@ export function Actions() {
         who they said they were. What came of letters is also in each letter.</p>
         <${Trouble} problem=${problem} />${value && html`${value.note && html`<p class="trouble">
             ${value.note}</p>`}<${Table} label="What people did" columns=${ACTIONS} rows=${value.actions}
-            empty="Nothing yet." />${pager(value.cursor, "actions")}`}`;
+            empty="Nothing yet." />`}${pager(value, "actions")}`;
 }

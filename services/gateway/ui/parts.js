@@ -64,18 +64,24 @@ export function Table({label, columns, rows, empty, id = (row) => row.id}) {
         </table></div>`;
 }
 
-/* Where in a list that goes on by cursors one is: [cursor, pager(next)]. It begins anew when key changes.
- * Rows that come meanwhile move nothing: a page begins where it began. */
+/* A button that keeps the focus when it can do no more, as the one that was just pressed may. */
+function Step({name, able, onClick}) {
+    return html`<button type="button" aria-disabled=${!able} onClick=${() => able && onClick()}>${name}
+        </button>`;
+}
+
+/* Where in a list that goes on by cursors one is: [cursor, pager(value, what)]. It begins anew when key
+ * changes. Rows that come meanwhile move nothing: a page begins where it began. value: what was answered,
+ * null while it is asked; put the pager beside what is shown of it, so that it stays meanwhile. */
 export function usePages(key) {
-    const [place, set] = useState({key, cursors: [""]});
-    const cursors = place.key === key ? place.cursors : [""];
-    const go = (next) => set({key, cursors: next});
-    const pager = (next, what) => (cursors.length > 1 || next) && html`<nav class="pager"
+    const [place, set] = useState({key, cursors: [""], moved: false});
+    const {cursors, moved} = place.key === key ? place : {cursors: [""], moved: false};
+    const go = (next) => set({key, cursors: next, moved: true});
+    const pager = (value, what) => (moved || value?.cursor) && html`<nav class="pager"
         aria-label=${`Pages of ${what}`}>
-        <button type="button" disabled=${cursors.length === 1}
-            onClick=${() => go(cursors.slice(0, -1))}>Back</button>
-        <span>page ${count(cursors.length)}</span>
-        <button type="button" disabled=${!next} onClick=${() => go([...cursors, next])}>Next</button>
+        <${Step} name="Back" able=${cursors.length > 1} onClick=${() => go(cursors.slice(0, -1))} />
+        <span role="status">page ${count(cursors.length)}</span>
+        <${Step} name="Next" able=${!!value?.cursor} onClick=${() => go([...cursors, value.cursor])} />
         </nav>`;
     return [cursors[cursors.length - 1], pager];
 }

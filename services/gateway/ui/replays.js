@@ -28,8 +28,8 @@ export function Replays() {
     const [cursor, pager] = usePages("replays");
     const {value, problem} = useAsk("/v1/replays" + query({limit: LIMIT, cursor}), cursor ? 0 : 3000);
     return html`<${Trouble} problem=${problem} />${value && html`<${Table} label="Bulk replays"
-        columns=${COLUMNS} rows=${value.replays} empty="There was none." />
-        ${pager(value.cursor, "replays")}`}`;
+        columns=${COLUMNS} rows=${value.replays} empty="There was none." />`}
+        ${pager(value, "replays")}`;
 }
 
 function Commands({replay, again}) {

@@ -8,6 +8,8 @@ import {Bytes, Confirm, Facts, IfAllowed, State, Table, Time, Trouble, usePages}
 const STATES = ["accepted", "submitting", "pending", "done", "failed", "lost", "expired", "cancelled"];
 const OPEN = ["accepted", "submitting", "pending", "polling"];
 const LIMIT = 50;
+const SOON_MS = 2000;
+const SELDOM_MS = 10000; // an end can still be corrected, and letters about it come
 
 const COLUMNS = [
     {name: "Task", of: (task) => html`<a href=${`#/tasks/${task.id}`}>${task.id}</a>`},
@@ -67,8 +69,8 @@ export function Tasks({filter}) {
         <${Trouble} problem=${problem} />
         ${value && html`<${Table} label="Tasks" columns=${COLUMNS} rows=${value.tasks}
             empty=${filter.q ? `No task has ${filter.q} as its id, provider's id or key.`
-                             : "There is no such task."} />
-            ${pager(value.cursor, "tasks")}`}
+                             : "There is no such task."} />`}
+        ${pager(value, "tasks")}
         ${cursor && html`<button type="button" onClick=${again}>Ask again</button>`}`;
 }
 
@@ -95,8 +97,8 @@ function Timeline({lines}) {
         </section>`;
 }
 
-function LettersOf({id}) {
-    const {value} = useAsk("/v1/dead-letters" + query({task: id, limit: 20}), 5000);
+function LettersOf({id, everyMs}) {
+    const {value} = useAsk("/v1/dead-letters" + query({task: id, limit: 20}), everyMs);
     return value && value.letters.length > 0 && html`<section><h2>Dead letters about it</h2><ul>
         ${value.letters.map((letter) => html`<li key=${letter.id}>
             <a href=${`#/letters/${letter.id}`}>${letter.reason}</a> <${State} word=${letter.state} />
@@ -135,8 +137,10 @@ function facts(task) {
     ];
 }
 
+const pace = (task) => task && !OPEN.includes(task.state) ? SELDOM_MS : SOON_MS;
+
 export function Task({id}) {
-    const {value: task, problem, again} = useAsk(`/v1/tasks/${encodeURIComponent(id)}`, 2000);
+    const {value: task, problem, again} = useAsk(`/v1/tasks/${encodeURIComponent(id)}`, pace);
     if (!task)
         return problem ? html`<${Trouble} problem=${problem} />
             <p><a href="#/tasks">All tasks</a></p>` : html`<p class="empty">Asking…</p>`;
@@ -146,5 +150,5 @@ export function Task({id}) {
             <${Cancel} task=${task} again=${again} /></p></${IfAllowed}>`}
         <${Result} key=${task.position} task=${task} />
         <${Timeline} lines=${task.timeline} />
-        <${LettersOf} id=${task.id} />`;
+        <${LettersOf} id=${task.id} everyMs=${pace(task)} />`;
 }
