@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/codec.h"
 #include "common/base/failpoint.h"
+#include "common/base/ident.h"
 #include "common/base/json_out.h"
 #include "common/base/metrics.h"
 #include "common/base/text.h"
@@ -31,7 +32,8 @@ struct canary {
     int64_t every_ms; /* 0: once */
     struct ald_buf message;
     const char *type;
-    int64_t back_ms; /* wall: when the last one came back; 0 = none has */
+    char key[ALD_ULID_MAX]; /* of a task that was asked for and not answered; "": none is */
+    int64_t back_ms;        /* wall: when the last one came back; 0 = none has */
 };
 
 /* One that is under way, and how it went. */
@@ -44,9 +46,14 @@ struct canary_flight {
 
 /* ---- one ---- */
 
-static int canary_reserve(const struct canary *self, struct canary_flight *flight)
+/* One whose answer was lost may be there: asked for by the same key it is the same one, so that no
+ * other is left behind for each time. */
+static int canary_reserve(struct canary *self, struct canary_flight *flight)
 {
     struct ald_json task;
+    bool again = self->key[0] != '\0';
+    if (!again)
+        ald_ulid_new(self->key);
     struct ald_buf body;
     ald_buf_init(&body, CANARY_FILE_MAX);
     struct ald_json_out out = ald_json_out_begin(&body);
@@ -57,6 +64,7 @@ static int canary_reserve(const struct canary *self, struct canary_flight *fligh
     const struct api_request request = {.method = "POST",
                                         .path = "/v1/tasks",
                                         .body = ald_buf_str(&body),
+                                        .key = self->key,
                                         .timeout_ms = CANARY_ASK_MS};
     int code = ctl_ask(self->ctl, &request, &task);
     ald_buf_free(&body);
@@ -66,6 +74,9 @@ static int canary_reserve(const struct canary *self, struct canary_flight *fligh
     }
     (void)pick_word(task, "/id", flight->task, sizeof flight->task);
     (void)pick_word(task, "/callback_url", flight->url, sizeof flight->url);
+    self->key[0] = '\0';
+    if (again && pick_int(task, "/ended_ms") > 0) /* too late for that one */
+        return canary_reserve(self, flight);
     return CTL_OK;
 }
 
