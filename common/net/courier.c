@@ -10,11 +10,12 @@
 #include "proto/joined.h"
 
 enum {
-    COURIER_TICK_MS = 25,   /* while something is under way */
-    COURIER_HELLO_MS = 500, /* silence after which we ask whether the receiver is there */
-    COURIER_AWAY_MS = 1500, /* silence after which it is not */
-    COURIER_MEET_MS = 50,   /* between two hellos to a run that answers before it was met */
-    COURIER_BUSY_MS = 200,  /* an item answered `busy` rides again after this */
+    COURIER_TICK_MS = 25,    /* while something is under way */
+    COURIER_HELLO_MS = 500,  /* silence after which we ask whether the receiver is there */
+    COURIER_AWAY_MS = 1500,  /* silence after which it is not */
+    COURIER_UNMET_MS = 5000, /* time to start, after which it is told that it was never there */
+    COURIER_MEET_MS = 50,    /* between two hellos to a run that answers before it was met */
+    COURIER_BUSY_MS = 200,   /* an item answered `busy` rides again after this */
     COURIER_ENDPOINT = 512
 };
 
@@ -43,6 +44,7 @@ struct ald_courier {
     size_t ride_count;
     int64_t heard_ms; /* last sign of the receiver */
     int64_t hello_ms; /* last hello */
+    int64_t unmet_ms; /* when to tell that it never answered; INT64_MAX: no more */
     bool away;
     int64_t smoothed_ms; /* acknowledgement time */
     uint64_t garbage;
@@ -149,6 +151,7 @@ static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welco
 static void courier_heard(ald_courier_t *self, int64_t now_ms)
 {
     self->heard_ms = now_ms;
+    self->unmet_ms = INT64_MAX;
     if (!self->away)
         return;
     self->away = false;
@@ -232,6 +235,17 @@ static int64_t courier_next(const ald_courier_t *self, int64_t now_ms)
     return self->away || next_ms < away_ms ? next_ms : away_ms;
 }
 
+/* Whoever looks why nothing goes on finds it in the log. */
+static void courier_unmet(ald_courier_t *self, int64_t now_ms)
+{
+    if (now_ms < self->unmet_ms)
+        return;
+    self->unmet_ms = INT64_MAX;
+    ald_log(ALD_WARN, "courier.unmet",
+            "endpoint=%s text=\"nobody has answered there since the start; it is asked on and on\"",
+            self->endpoint);
+}
+
 static void courier_ring(void *arg)
 {
     ald_courier_t *self = arg;
@@ -247,6 +261,7 @@ static void courier_ring(void *arg)
         if (self->options.on_away)
             self->options.on_away(self->options.self);
     }
+    courier_unmet(self, now_ms);
     courier_overdue(self, self->options.resend_after_ms, now_ms);
     courier_late(self, self->away ? now_ms : now_ms - courier_patience(self));
     ald_courier_flush(self);
@@ -265,6 +280,7 @@ enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *opt
     self->max_item = UINT64_MAX;
     ald_buf_init(&self->frame, ALD_JOINED_MAX);
     self->heard_ms = courier_now() - COURIER_AWAY_MS;
+    self->unmet_ms = courier_now() + COURIER_UNMET_MS;
     enum ald_rc rc =
         ald_text_copy(self->endpoint, sizeof self->endpoint, ald_span_str(options->endpoint));
     ald_text_cut(self->role, sizeof self->role, ald_span_str(options->role));

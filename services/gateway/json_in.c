@@ -173,8 +173,9 @@ enum ald_rc json_in_read(struct ald_span body, const struct json_in_field *field
     json_error_t error;
     json_t *root = json_loadb((const char *)body.data, body.len, JSON_REJECT_DUPLICATES, &error);
     if (!root)
-        return ald_err_set(err, ALD_MALFORMED, "the body is not JSON: %s (line %d, column %d)",
-                           error.text, error.line, error.column);
+        return ald_err_set(err, ALD_MALFORMED,
+                           "the body can't be read as JSON: %s (line %d, column %d)", error.text,
+                           error.line, error.column);
     enum ald_rc rc = ALD_OK;
     if (!json_is_object(root))
         rc = ald_err_set(err, ALD_MALFORMED, "the body must be a JSON object");

@@ -796,6 +796,19 @@ def test_a_daemon_that_is_away_or_silent():
         until(lambda: gate.private.get("/v1/tasks/17").status == 504, 30, "no 504")
 
 
+def test_a_tracker_that_never_answers_is_told_once():
+    def told(word):
+        return [line for line in gate.daemon.lines() if f" ev=courier.{word} " in line]
+
+    with Gate() as gate:
+        gate.start(ready=False)
+        until(lambda: told("unmet"), SOON_S, "the log says nothing")
+        assert "/events text=" in told("unmet")[0], told("unmet")
+        gate.tracker()
+        until(lambda: told("back"), SOON_S, "it is not met")
+        assert len(told("unmet")) == 1 and not told("away")
+
+
 @pytest.mark.parametrize("rc, word", [("ok", "withdrawn"), ("exists", "may have been"),
                                       ("notfound", "no such task now")])
 def test_a_submission_that_nobody_hears_of_is_withdrawn(rc, word):
