@@ -268,6 +268,7 @@ def test_lists_have_pages(page, house):
     page.wait(role="button", name="Next")
     button(page, "Next")
     page.wait(text="page 2")
+    page.wait(css="[aria-label=Tasks]")
     second = page.texts(css="tbody tr td:first-child")
     assert second and set(second).isdisjoint(first)
     button(page, "Back")
