@@ -271,6 +271,14 @@ uint64_t command_again(struct tracker *self, const struct msg_register *ask, con
     return id;
 }
 
+/* Is it open, and its profile not loaded? Then the store alone has it, and nothing can be done. */
+static bool command_orphaned(struct tracker *self, uint64_t id)
+{
+    struct vault_end end;
+    return self->orphans > 0 && id >= self->lowest_orphan &&
+           !vault_end_find(&self->vault, id, tracker_tail_seq(self, id), &end);
+}
+
 /* The open task that a command names; else the answer says why there is none. */
 static struct pending_task *command_open(struct tracker *self, uint64_t id,
                                          struct msg_answer *answer, struct msg_task_view *view)
@@ -283,7 +291,12 @@ static struct pending_task *command_open(struct tracker *self, uint64_t id,
         return NULL;
     }
     command_view(self, id, view);
-    command_say(answer, "exists", "The task has ended.");
+    if (command_orphaned(self, id))
+        command_say(answer, "conflict",
+                    "The profile of the task's provider is not loaded: put it into the settings, "
+                    "have them read again, and say it again.");
+    else
+        command_say(answer, "exists", "The task has ended.");
     return NULL;
 }
 

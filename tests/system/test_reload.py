@@ -165,6 +165,7 @@ def test_orphans_come_in_when_their_profile_is_back(house):
     write(house, {"old": calm(house)})
     hang_up(house)
     called, polled = house.reserve(provider="old"), house.register(fresh(house), provider="old")
+    dropped = house.reserve(provider="old")
     other = house.reserve()
     house.settings["providers"] = {}
     house.write_settings()
@@ -172,11 +173,17 @@ def test_orphans_come_in_when_their_profile_is_back(house):
     house.tracker.start()
     house.until_serving()
     orphaned = said(house, "tasks.orphaned")
-    assert len(orphaned) == 1 and "provider=old open=2" in orphaned[0], orphaned
+    assert len(orphaned) == 1 and "provider=old open=3" in orphaned[0], orphaned
+    for command, body in (("cancel", {}), ("attach", {"provider_id": "17"})):
+        refused = house.private.post_json(f"/v1/tasks/{dropped['id']}/{command}", body)
+        assert refused.status == 409 and "is not loaded" in refused.json()["detail"], refused
+    done = house.aldaba("cancel", dropped["id"], "--yes")
+    assert done.returncode != 0 and "is not loaded" in done.stderr, done
     assert callback(house, called, "1", "early").status == 200  # a letter: its task is not known
     write(house, {"old": calm(house)})
     hang_up(house)
     until(lambda: said(house, "tasks.back"), SOON_S, "they are not read back")
+    assert house.cancel(dropped["id"])["state"] == "cancelled"
     assert callback(house, called, "1", "early").status == 200
     assert result_of(house, called) == b"early"
     assert house.public.get("/callback/old", id=polled["provider_id"], code="hint").status == 200
