@@ -24,6 +24,8 @@ static const struct ald_field welcome_fields[] = {
     SPAN(msg_welcome, keys, FIELD_KEYS_MAX, OPTIONAL),
     U64(msg_welcome, jwks, OPTIONAL),
     BOOL(msg_welcome, joined, OPTIONAL),
+    U64(msg_welcome, seen, OPTIONAL),
+    BOOL(msg_welcome, renumber, OPTIONAL),
 };
 const struct ald_schema MSG_WELCOME = SCHEMA("welcome", 1, msg_welcome, welcome_fields);
 

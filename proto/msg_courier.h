@@ -15,6 +15,10 @@
 #include "proto/msg_limits.h"
 #include "proto/wire.h"
 
+/* In the place of the instance of a gateway's run that gives no numbers, only sends what another
+ * one has left. */
+#define MSG_NUMBERLESS "00000000000000000000000000"
+
 /* The sockets of libc, and so czmq.h, have a flag of this name, which aldaba never uses. Its header
  * is included above: the flag is there already and gives way, whatever is included later. */
 #undef MSG_BATCH
@@ -41,6 +45,8 @@ struct msg_welcome {
     struct ald_span keys;        /* to gateways: the callback keys (token.h), else empty */
     uint64_t jwks;               /* and which public keys of providers are in force */
     bool joined;                 /* it takes batches whose frames hold several items (joined.h) */
+    uint64_t seen; /* to gateways: it knows this number of the sender's, and none above */
+    bool renumber; /* to gateways: a later run speaks by this id; take another one */
 };
 
 /* Public keys of a provider's, as they were fetched from the address that its profile names. */

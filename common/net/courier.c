@@ -406,6 +406,13 @@ void ald_courier_flush(ald_courier_t *self)
     }
 }
 
+void ald_courier_rename(ald_courier_t *self, const char *sender)
+{
+    ald_text_cut(self->sender, sizeof self->sender, ald_span_str(sender));
+    courier_call_back(self);
+    courier_hello(self, courier_now());
+}
+
 void ald_courier_hurry(ald_courier_t *self, int64_t after_ms)
 {
     courier_overdue(self, after_ms, courier_now());

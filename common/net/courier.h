@@ -70,6 +70,9 @@ ALD_NODISCARD enum ald_rc ald_courier_add(ald_courier_t *self, uint64_t num, str
 /* Send what has gathered, if a batch may leave. Call after a round of adds. */
 void ald_courier_flush(ald_courier_t *self);
 
+/* Number by another sender's id from now on: what has no answer is sent again by it. */
+void ald_courier_rename(ald_courier_t *self, const char *sender);
+
 /* Somebody waits for all that is under way: what has no answer after after_ms is sent again now. */
 void ald_courier_hurry(ald_courier_t *self, int64_t after_ms);
 

@@ -189,6 +189,26 @@ static enum ald_rc spool_open_store(ald_spool_t *self, struct ald_err *err)
     return rc;
 }
 
+enum ald_rc ald_spool_renumber(ald_spool_t *self)
+{
+    ald_stmt_t *stmt = NULL;
+    ald_ulid_new(self->id);
+    if (ald_spool_failed(self))
+        return ALD_IO;
+    enum ald_rc rc = ald_store_begin(self->store);
+    if (rc != ALD_OK)
+        return rc;
+    rc = spool_prepare(self, "UPDATE counters SET id = ?", &stmt);
+    if (rc == ALD_OK) {
+        ald_stmt_bind_str(stmt, 1, self->id);
+        rc = ald_stmt_run(stmt);
+    }
+    if (rc == ALD_OK)
+        return ald_store_commit(self->store);
+    ald_store_rollback(self->store);
+    return rc;
+}
+
 static enum ald_rc spool_write_next(ald_spool_t *self, uint64_t next)
 {
     ald_stmt_t *stmt = NULL;

@@ -80,6 +80,11 @@ const char *ald_spool_message(const ald_spool_t *self);
 /* ULID of this spool, 26 characters. */
 const char *ald_spool_id(const ald_spool_t *self);
 
+/* Take another id: somebody else numbers by the one it has, as after a copy or an older one was put
+ * back. Numbers go on. The id is new in any case; ALD_OK: on disk, too. ALD_FULL, ALD_AGAIN,
+ * ALD_IO, ALD_CORRUPT: the old one comes back with the next open. */
+ALD_NODISCARD enum ald_rc ald_spool_renumber(ald_spool_t *self);
+
 /* Take `count` numbers, *first and those after it. Touches the disk once in many calls.
  * Numbers in hand are given even while the disk fails: they are reserved.
  * ALD_OK; ALD_FULL, ALD_AGAIN, ALD_IO: none can be reserved now. */

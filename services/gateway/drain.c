@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "proto/words.h"
 #include "services/gateway/quota.h"
+#include "services/gateway/renumber.h"
 #include "services/gateway/sent.h"
 
 enum {
@@ -40,6 +41,7 @@ struct drain {
     uint64_t after; /* the walk has come so far */
     bool held_met;  /* by this walk: an item whose time has not come */
     struct sent sent;
+    struct renumber renumber;
     int64_t pause_until_ms;  /* monotonic */
     int64_t reopen_at_ms;    /* monotonic */
     uint64_t damaged;        /* moved aside, as last told */
@@ -115,9 +117,10 @@ void drain_renew(drain_t *self, const ald_profiles_t *profiles)
     quota_renew(self->quota, profiles);
 }
 
-void drain_use(drain_t *self, ald_courier_t *courier)
+void drain_use(drain_t *self, ald_courier_t *courier, uint64_t first)
 {
     self->courier = courier;
+    self->renumber.first = first;
 }
 
 void *drain_tag(drain_t *self)
@@ -268,10 +271,13 @@ bool drain_told_empty(const drain_t *self)
     return self->empty_heard;
 }
 
-void drain_welcomed(drain_t *self, bool fresh)
+void drain_welcomed(drain_t *self, const struct msg_welcome *welcome, bool fresh)
 {
+    bool other = renumber_wanted(&self->renumber, welcome);
     self->empty_heard = self->empty_said;
-    if (!fresh)
+    if (other)
+        renumber_do(self->spool, self->courier);
+    if (!fresh && !other)
         return;
     sent_clear(&self->sent);
     self->pause_until_ms = 0;

@@ -30,8 +30,9 @@ void drain_destroy(drain_t **self_p);
 /* Profiles were read anew: their quotas count from now on. */
 void drain_renew(drain_t *self, const ald_profiles_t *profiles);
 
-/* Where drained items go. Items carry drain_tag(self) as their tag. */
-void drain_use(drain_t *self, ald_courier_t *courier);
+/* Where drained items go. Items carry drain_tag(self) as their tag. first: the lowest number that
+ * this run gives; 0: it gives none. */
+void drain_use(drain_t *self, ald_courier_t *courier, uint64_t first);
 void *drain_tag(drain_t *self);
 
 ald_spool_t *drain_spool(drain_t *self);
@@ -46,8 +47,9 @@ void drain_acked(drain_t *self, const struct msg_ack *ack, int64_t now_mono_ms);
 /* A drained item got no answer in time; it stays. sent: it may have arrived. */
 void drain_late(drain_t *self, uint64_t num, bool sent, int64_t now_mono_ms);
 /* The tracker has welcomed us. fresh: a run of it not met before, so all that lies here may be sent
- * to it. */
-void drain_welcomed(drain_t *self, bool fresh);
+ * to it. So it may where our numbering is another one's as well: then the spool and the courier
+ * take another id (renumber.h). */
+void drain_welcomed(drain_t *self, const struct msg_welcome *welcome, bool fresh);
 /* Fill in what the tracker is to know: how much lies here, and how old it is. */
 void drain_head(drain_t *self, struct msg_batch *head);
 /* Has the tracker answered since it was told that nothing lies here? */

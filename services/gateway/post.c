@@ -300,7 +300,7 @@ static void post_welcome(void *arg, const struct msg_welcome *welcome, bool fres
     if (self->options.keyring)
         keyring_take(self->options.keyring, welcome->keys);
     keychain_told(self->options.keychain, welcome->jwks, msg);
-    drain_welcomed(self->drain, fresh);
+    drain_welcomed(self->drain, welcome, fresh);
     post_stir(self);
 }
 
@@ -387,22 +387,22 @@ static enum ald_rc post_open(post_t *self, struct ald_err *err)
         ald_sock_endpoint(settings, ALD_CHANNEL_EVENTS, endpoint, sizeof endpoint, err);
     if (rc != ALD_OK)
         return rc;
-    const struct ald_courier_options options = {.endpoint = endpoint,
-                                                .role = "gateway",
-                                                .sender = ald_spool_id(drain_spool(self->drain)),
-                                                .instance = self->options.instance,
-                                                .heartbeat_ms = settings->bus.heartbeat_ms,
-                                                .resend_after_ms =
-                                                    settings->gateway.resend_after_ms,
-                                                .ack_min_ms = settings->gateway.ack_min_ms,
-                                                .ack_max_ms = settings->gateway.ack_max_ms,
-                                                .self = self,
-                                                .on_settled = post_settled,
-                                                .on_late = post_late,
-                                                .on_head = post_head,
-                                                .on_welcome = post_welcome,
-                                                .on_away = post_away_now,
-                                                .on_round = post_round};
+    const struct ald_courier_options options = {
+        .endpoint = endpoint,
+        .role = "gateway",
+        .sender = ald_spool_id(drain_spool(self->drain)),
+        .instance = self->options.adopts ? MSG_NUMBERLESS : self->options.instance,
+        .heartbeat_ms = settings->bus.heartbeat_ms,
+        .resend_after_ms = settings->gateway.resend_after_ms,
+        .ack_min_ms = settings->gateway.ack_min_ms,
+        .ack_max_ms = settings->gateway.ack_max_ms,
+        .self = self,
+        .on_settled = post_settled,
+        .on_late = post_late,
+        .on_head = post_head,
+        .on_welcome = post_welcome,
+        .on_away = post_away_now,
+        .on_round = post_round};
     return ald_courier_new(self->loop, &options, &self->courier, err);
 }
 
@@ -429,7 +429,7 @@ enum ald_rc post_new(zloop_t *loop, const struct post_options *options, post_t *
         post_destroy(&self);
         return rc;
     }
-    drain_use(self->drain, self->courier);
+    drain_use(self->drain, self->courier, options->adopts ? 0 : ald_spool_next_number(spool));
     post_supply(self);
     zmq_pollitem_t item = {.fd = self->event, .events = ZMQ_POLLIN};
     (void)zloop_poller(loop, &item, post_event, self);

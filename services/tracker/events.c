@@ -40,30 +40,42 @@ struct events {
     struct inbox inbox;
 };
 
+static void events_renumber(events_t *self, zframe_t *who, const struct sender *sender);
+
 /* The gateway of this id, on record from its first word on: after a start we wait for what all of
- * them have in their spools. NULL: too many. */
-static struct sender *events_sender(events_t *self, const char *id, uint64_t floor)
+ * them have in their spools. NULL: too many, or it is not to be believed and was told so. */
+static struct sender *events_sender(events_t *self, zframe_t *who, const char *id,
+                                    const char *instance, uint64_t floor)
 {
     struct tracker *tracker = self->tracker;
     struct sender *sender = senders_get(tracker->senders, id);
     if (!sender)
         return NULL;
+    if (!sender_speaks(sender, instance)) {
+        events_renumber(self, who, sender);
+        return NULL;
+    }
     ald_window_raise(&sender->window, floor);
-    if (sender->heard_at_ms == 0)
+    if (sender->heard_at_ms == 0) {
         keep_sender(tracker, sender);
+        senders_moved(tracker->senders, sender, instance);
+    }
     sender->heard_at_ms = tracker_now(tracker).wall_ms;
     return sender;
 }
 
-/* Welcome a gateway, which has these public keys; others in force go with it. */
-static void events_welcome(events_t *self, zframe_t **who_p, uint64_t has)
+/* What a gateway is welcomed with. */
+static void events_welcome(events_t *self, zframe_t **who_p, const struct sender *sender,
+                           uint64_t has, bool renumber)
 {
     struct tracker *tracker = self->tracker;
     const struct ald_keys *keys = &tracker->keys;
     struct msg_welcome welcome = {.max_item = tracker->settings->bus.max_item_bytes,
                                   .keys = ald_span_of(keys->record, keys->count * ALD_KEY_RECORD),
                                   .jwks = jwks_number(tracker->jwks),
-                                  .joined = true};
+                                  .joined = true,
+                                  .seen = sender_highest(sender),
+                                  .renumber = renumber};
     ald_text_cut(welcome.instance, sizeof welcome.instance,
                  ald_span_str(ald_service_instance(tracker->service)));
     zmsg_t *answer = zmsg_new();
@@ -73,6 +85,18 @@ static void events_welcome(events_t *self, zframe_t **who_p, uint64_t has)
         jwks_tell(tracker->jwks, answer);
     if (ALD_SOCK_SEND("events.welcome", self->sock, &answer) != ALD_OK)
         zmsg_destroy(&answer); /* it is gone, and will ask again */
+}
+
+/* Nothing of what it says is taken: it says all of it again, by its new id. */
+static void events_renumber(events_t *self, zframe_t *who, const struct sender *sender)
+{
+    ald_log(
+        ALD_ERROR, "events.copied",
+        "sender=%s text=\"two gateways speak by one spool's id: one of the spools is a copy; the "
+        "older run takes another id\"",
+        sender->id);
+    zframe_t *again = zframe_dup(who);
+    events_welcome(self, &again, sender, 0, true);
 }
 
 /* A gateway misses keys of this provider. It counts when it has the ones that were fetched last. */
@@ -86,13 +110,14 @@ static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hell
 {
     struct tracker *tracker = self->tracker;
     if (strcmp(hello->role, "gateway") == 0) {
-        struct sender *sender = events_sender(self, hello->sender, hello->floor);
+        struct sender *sender =
+            events_sender(self, *who_p, hello->sender, hello->instance, hello->floor);
         if (!sender)
             return;
         senders_told(tracker->senders, sender, hello->spool_oldest_ms, hello->spool_items,
                      tracker_now(tracker).run_ms);
         events_missed(self, hello->jwks, hello->lacks);
-        events_welcome(self, who_p, hello->jwks);
+        events_welcome(self, who_p, sender, hello->jwks, false);
         return;
     }
     struct msg_welcome welcome = {.max_item = tracker->settings->bus.max_item_bytes,
@@ -103,14 +128,15 @@ static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hell
 }
 
 /* What a gateway says in the head of a batch. */
-static void events_head(events_t *self, zframe_t *who, const struct msg_batch *head)
+static void events_head(events_t *self, zframe_t *who, const struct sender *sender,
+                        const struct msg_batch *head)
 {
     struct tracker *tracker = self->tracker;
     events_missed(self, head->jwks, head->lacks);
     if (head->jwks == 0 || head->jwks == jwks_number(tracker->jwks))
         return;
     zframe_t *again = zframe_dup(who);
-    events_welcome(self, &again, head->jwks); /* under load it says no hello */
+    events_welcome(self, &again, sender, head->jwks, false); /* under load it says no hello */
 }
 
 static bool events_item(events_t *self, struct sender *sender, struct ald_span bytes,
@@ -159,9 +185,14 @@ static void events_batch(events_t *self, zframe_t **who_p, const struct msg_batc
     struct tracker *tracker = self->tracker;
     zframe_t *frame = zmsg_next(msg);
     bool gateway = events_of_gateway(frame);
-    events_head(self, *who_p, head);
+    struct sender *sender = NULL;
+    if (gateway)
+        sender = events_sender(self, *who_p, head->sender, head->instance, head->floor);
+    if (gateway && !sender)
+        return; /* silence makes it spool, or say it again by another id */
+    if (sender)
+        events_head(self, *who_p, sender, head);
     inbox_begin(&self->inbox, who_p, ald_service_instance(tracker->service), head->batch);
-    struct sender *sender = gateway ? events_sender(self, head->sender, head->floor) : NULL;
     if (sender) {
         sender->ledger = *head;
         senders_told(tracker->senders, sender, head->spool_oldest_ms, head->spool_items,

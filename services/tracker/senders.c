@@ -82,6 +82,37 @@ void senders_told(senders_t *self, struct sender *sender, int64_t spool_oldest_m
     sender->spool_items = spool_items;
 }
 
+bool sender_speaks(struct sender *sender, const char *instance)
+{
+    if (strcmp(instance, MSG_NUMBERLESS) == 0)
+        return true;
+    int order = strcmp(instance, sender->instance);
+    if (order > 0)
+        ald_text_cut(sender->instance, sizeof sender->instance, ald_span_str(instance));
+    return order >= 0;
+}
+
+void senders_moved(senders_t *self, const struct sender *sender, const char *instance)
+{
+    if (strcmp(instance, MSG_NUMBERLESS) == 0)
+        return;
+    for (size_t i = 0; i < self->count; i++) {
+        struct sender *other = self->list[i];
+        if (other == sender || strcmp(other->ledger.instance, instance) != 0)
+            continue;
+        other->ledger = (struct msg_batch){0};
+        other->spool_items = 0;
+        other->spool_oldest_ms = 0;
+        other->emptied = true;
+    }
+}
+
+uint64_t sender_highest(const struct sender *sender)
+{
+    uint64_t end = sender->window.floor + sender->window.count;
+    return end > 0 ? end - 1 : 0;
+}
+
 bool sender_seen(const struct sender *sender, uint64_t num, enum ald_disposition *out)
 {
     if (num < sender->window.floor) {

@@ -22,8 +22,9 @@ typedef struct senders senders_t;
 struct sender {
     int64_t no; /* on disk */
     char id[ALD_ULID_MAX];
-    struct ald_window window; /* number -> disposition + 1 */
-    bool emptied;             /* has told since this start that its spool is empty */
+    char instance[ALD_ULID_MAX]; /* the latest of its runs; "": none has spoken since the start */
+    struct ald_window window;    /* number -> disposition + 1 */
+    bool emptied;                /* has told since this start that its spool is empty */
     int64_t heard_ms;
     int64_t heard_at_ms; /* wall */
     int64_t spool_oldest_ms;
@@ -43,6 +44,17 @@ struct sender *senders_at(senders_t *self, size_t index); /* NULL past the last 
 
 void senders_told(senders_t *self, struct sender *sender, int64_t spool_oldest_ms,
                   uint64_t spool_items, int64_t now_ms);
+
+/* A run of the sender's speaks. False: a later one has spoken before, so two live by one id (a
+ * spool was copied), and their numbers can't be told apart. Ids of runs grow with time; where a
+ * clock was put back, a new run may be taken for an old one, which does no harm. A run without
+ * numbers of its own (MSG_NUMBERLESS) is beside them. */
+ALD_NODISCARD bool sender_speaks(struct sender *sender, const char *instance);
+/* A run that spoke by another id until now speaks by this one: what that said of its spool and
+ * counters is said by this one from now on. */
+void senders_moved(senders_t *self, const struct sender *sender, const char *instance);
+/* The highest number that is known of it; 0: none is. */
+uint64_t sender_highest(const struct sender *sender);
 
 /* First disposition of a number. False: not seen yet. */
 bool sender_seen(const struct sender *sender, uint64_t num, enum ald_disposition *out);

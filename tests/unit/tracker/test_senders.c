@@ -52,6 +52,58 @@ static void test_repeats(void **state)
     senders_destroy(&senders);
 }
 
+static void test_two_runs_by_one_id(void **state)
+{
+    (void)state;
+    static const char early[] = "01JD7Z5V9QK3M8R2T6W4XYZAB1", late[] = "01JD7Z5V9QK3M8R2T6W4XYZAB2";
+    senders_t *senders = senders_new(GRACE, 0);
+    struct sender *sender = senders_get(senders, ONE);
+    assert_true(sender_speaks(sender, early));
+    assert_true(sender_speaks(sender, early));
+    assert_true(sender_speaks(sender, late)); /* it was started again */
+    assert_false(sender_speaks(sender, early));
+    assert_true(sender_speaks(sender, MSG_NUMBERLESS)); /* who drains what it left */
+    assert_true(sender_speaks(sender, late));
+    assert_true(sender_speaks(senders_get(senders, OTHER), early)); /* by an id of its own */
+    senders_destroy(&senders);
+}
+
+static void test_the_highest_that_is_known(void **state)
+{
+    (void)state;
+    senders_t *senders = senders_new(GRACE, 0);
+    struct sender *sender = senders_get(senders, ONE);
+    assert_int_equal(sender_highest(sender), 0);
+    ald_window_raise(&sender->window, 100);
+    assert_int_equal(sender_highest(sender), 99); /* settled, whether it was seen or not */
+    assert_int_equal(sender_note(sender, 107, ALD_DISP_APPLIED), ALD_OK);
+    assert_int_equal(sender_note(sender, 103, ALD_DISP_APPLIED), ALD_OK);
+    assert_int_equal(sender_highest(sender), 107);
+    ald_window_raise(&sender->window, 108);
+    assert_int_equal(sender_highest(sender), 107);
+    senders_destroy(&senders);
+}
+
+/* What it said by its old id of spool and counters would be counted twice, and hold back ends. */
+static void test_a_run_takes_another_id(void **state)
+{
+    (void)state;
+    static const char run[] = "01JD7Z5V9QK3M8R2T6W4XYZAB1";
+    senders_t *senders = senders_new(GRACE, 0);
+    struct sender *old = senders_get(senders, ONE), *own = senders_get(senders, OTHER);
+    old->ledger.answered = 17;
+    memcpy(old->ledger.instance, run, sizeof run);
+    senders_told(senders, old, 5000, 3, GRACE);
+    senders_told(senders, own, 0, 0, GRACE);
+    assert_true(senders_hold(senders, GRACE + 1));
+    senders_moved(senders, own, "01JD7Z5V9QK3M8R2T6W4XYZAB9"); /* another one's */
+    assert_int_equal(old->ledger.answered, 17);
+    senders_moved(senders, own, run);
+    assert_int_equal(old->ledger.answered, 0);
+    assert_false(senders_hold(senders, GRACE + 1));
+    senders_destroy(&senders);
+}
+
 static void test_restore(void **state)
 {
     (void)state;
@@ -134,8 +186,13 @@ static void test_hold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example), cmocka_unit_test(test_repeats),
-        cmocka_unit_test(test_restore), cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_two_runs_by_one_id),
+        cmocka_unit_test(test_the_highest_that_is_known),
+        cmocka_unit_test(test_a_run_takes_another_id),
+        cmocka_unit_test(test_restore),
+        cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
