@@ -65,6 +65,8 @@ static const struct ald_field ack_fields[] = {
     TEXT(msg_ack, disposition, REQUIRED),
     TEXT(msg_ack, reason, OPTIONAL),
     U64(msg_ack, count, OPTIONAL),
+    ID(msg_ack, task, OPTIONAL),
+    TEXT(msg_ack, cause, OPTIONAL),
 };
 const struct ald_schema MSG_ACK = SCHEMA("ack", 1, msg_ack, ack_fields);
 

@@ -91,6 +91,8 @@ struct msg_ack {
     char reason[ALD_WORD_MAX]; /* with dead and still: the letter's reason, or why nothing was
                                 * bought or published; with replaced: the new task */
     uint64_t count; /* num, num + 1 ... so many of them; 0 = one. At most ALD_ACK_COUNT_MAX */
+    uint64_t task;  /* with cause: the task that the letter is about, 0 = none is known */
+    char cause[ALD_TEXT_MAX]; /* with still: why the letter is one now, for that reason */
 };
 
 enum { ALD_ACK_COUNT_MAX = 512 };

@@ -51,6 +51,21 @@ static void reinject_wake(reinject_t *self)
 
 /* ---- answers ---- */
 
+/* The tracker may have found that the letter is one for another reason than it was made for. */
+static enum ald_rc reinject_turn(reinject_t *self, struct shelf_row *row, const struct msg_ack *ack)
+{
+    struct shelf_turn turn = {.cause = ack->cause, .task = ack->task};
+    if (ack->cause[0] == '\0' || !ald_reason_find(ack->reason, &turn.reason) ||
+        turn.reason == ALD_REASON_NONE)
+        return ALD_OK;
+    const enum ald_reason was = row->letter.reason;
+    enum ald_rc rc = shelf_turn(self->shelf, row, &turn);
+    if (rc == ALD_OK && row->letter.reason != was)
+        ald_log(ALD_INFO, "letter.turned", "letter=%s reason=%s was=%s", row->id,
+                ald_reason_name(row->letter.reason), ald_reason_name(was));
+    return rc;
+}
+
 static enum ald_rc reinject_answered(reinject_t *self, struct shelf_row *row,
                                      const struct msg_ack *ack)
 {
@@ -61,6 +76,9 @@ static enum ald_rc reinject_answered(reinject_t *self, struct shelf_row *row,
         disposition = ALD_DISP_STILL;
     uint64_t revision = row->letter.pinned;
     bool closed = letter_closed(row->letter.state); /* by the tracker, in the meantime */
+    enum ald_rc rc = reinject_turn(self, row, ack);
+    if (rc != ALD_OK)
+        return rc;
     (void)letter_answer(&row->letter, self->plan, disposition, ald_clock_now().wall_ms, random);
     if (!closed)
         memcpy(row->outcome, ack->disposition, sizeof row->outcome);
@@ -70,7 +88,7 @@ static enum ald_rc reinject_answered(reinject_t *self, struct shelf_row *row,
                                 .revision = revision,
                                 .outcome = ack->disposition,
                                 .detail = letter_refusal(ack->reason)};
-    enum ald_rc rc = shelf_attempt_end(self->shelf, row->id, &end);
+    rc = shelf_attempt_end(self->shelf, row->id, &end);
     return rc == ALD_OK ? shelf_update(self->shelf, row) : rc;
 }
 

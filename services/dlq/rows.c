@@ -1,5 +1,7 @@
 #include "services/dlq/shelf.h"
 
+#include <string.h>
+
 #include "common/base/digest.h"
 #include "common/base/text.h"
 #include "services/dlq/piles.h"
@@ -11,6 +13,8 @@ static const char sql_insert[] =
     " state, live, outcome, made, closed, due, attempts, revision, pinned, by_person, who, believe,"
     " bytes, sending, closing, stranger, consumer) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
     " 1, '', ?11, 0, ?12, 0, ?13, 0, 0, '', 0, ?14, 0, 0, ?15, ?16) ON CONFLICT(letter) DO NOTHING";
+static const char sql_turn[] = "UPDATE letters SET reason = ?2, cause = ?3, task = ?4,"
+                               " stranger = ?5, pile = ?6 WHERE letter = ?1";
 static const char sql_pile[] = "UPDATE letters SET pile = ?2 WHERE letter = ?1";
 static const char sql_original[] = "INSERT INTO originals(letter, revision, bytes, sum, at, who)"
                                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6)";
@@ -174,6 +178,47 @@ enum ald_rc shelf_update(shelf_t *self, const struct shelf_row *row)
     ald_stmt_bind_str(stmt, 16, waits ? row->replay : "");
     rc = ald_stmt_run(stmt);
     return rc == ALD_OK ? shelf_account(self, row, waits) : rc;
+}
+
+static enum ald_rc shelf_turn_row(shelf_t *self, const struct shelf_row *row)
+{
+    ald_stmt_t *stmt;
+    enum ald_rc rc = ald_store_prepare(self->store, sql_turn, &stmt);
+    if (rc != ALD_OK)
+        return rc;
+    ald_stmt_bind_str(stmt, 1, row->id);
+    ald_stmt_bind_str(stmt, 2, ald_reason_name(row->letter.reason));
+    ald_stmt_bind_str(stmt, 3, row->cause);
+    ald_stmt_bind_i64(stmt, 4, (int64_t)row->task);
+    ald_stmt_bind_i64(stmt, 5, row->stranger);
+    ald_stmt_bind_i64(stmt, 6, row->pile);
+    return ald_stmt_run(stmt);
+}
+
+enum ald_rc shelf_turn(shelf_t *self, struct shelf_row *row, const struct shelf_turn *turn)
+{
+    const enum ald_reason was = row->letter.reason;
+    enum ald_proof proof = ALD_PROOF_NONE;
+    if (letter_closed(row->stored) ||
+        (turn->reason == was && turn->task == row->task && strcmp(turn->cause, row->cause) == 0))
+        return ALD_OK;
+    enum ald_rc rc = piles_leave(self, row->pile);
+    if (rc == ALD_OK)
+        rc = shelf_stranger(self, row, -1);
+    if (rc != ALD_OK)
+        return rc;
+    (void)!ald_proof_find(row->proof, &proof);
+    row->letter.reason = turn->reason;
+    row->stranger = letter_unproven(turn->reason, proof);
+    row->task = turn->task;
+    ald_text_cut(row->cause, sizeof row->cause, ald_span_str(turn->cause));
+    rc = piles_join(self, row, &row->pile);
+    if (rc == ALD_OK)
+        rc = shelf_stranger(self, row, 1);
+    if (rc == ALD_OK)
+        rc = shelf_turn_row(self, row);
+    tally_turn(&self->now.tally, row->stored, was, turn->reason);
+    return rc;
 }
 
 enum ald_rc shelf_edit(shelf_t *self, const struct shelf_row *row, const struct shelf_edit *edit)

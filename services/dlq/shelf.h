@@ -78,6 +78,13 @@ const struct tally *shelf_tally(const shelf_t *self);
 /* For browse.h and backups; borrowed. */
 ald_store_t *shelf_store(shelf_t *self);
 
+/* What a letter is found to be when its message is judged again. */
+struct shelf_turn {
+    enum ald_reason reason;
+    const char *cause;
+    uint64_t task; /* 0 = none is known */
+};
+
 /* A transaction. After anything but ALD_OK from a call within it: shelf_rollback. A commit that
  * failed has rolled back. ALD_FULL: try again when there is room. ALD_IO: no longer ready. */
 ALD_NODISCARD enum ald_rc shelf_begin(shelf_t *self);
@@ -90,6 +97,10 @@ ALD_NODISCARD enum ald_rc shelf_insert(shelf_t *self, const struct shelf_row *ro
 /* Write what may change of a row that was read. A letter that no longer waits for what its bulk
  * replay asked for is counted there, by row's outcome. */
 ALD_NODISCARD enum ald_rc shelf_update(shelf_t *self, const struct shelf_row *row);
+/* A live letter is one for another reason, cause or task now: row says so too, and is counted so
+ * wherever letters are counted. Writes nothing when it was before. */
+ALD_NODISCARD enum ald_rc shelf_turn(shelf_t *self, struct shelf_row *row,
+                                     const struct shelf_turn *turn);
 /* Keep row's new revision beside those before, and write the row. */
 ALD_NODISCARD enum ald_rc shelf_edit(shelf_t *self, const struct shelf_row *row,
                                      const struct shelf_edit *edit);

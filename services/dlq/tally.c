@@ -30,6 +30,13 @@ void tally_move(struct tally *self, const char *id, enum ald_reason reason, enum
         self->open_xor ^= tally_mark(id);
 }
 
+void tally_turn(struct tally *self, enum letter_state state, enum ald_reason from,
+                enum ald_reason to)
+{
+    self->count[from][state]--;
+    self->count[to][state]++;
+}
+
 int64_t tally_state(const struct tally *self, enum letter_state state)
 {
     int64_t sum = 0;

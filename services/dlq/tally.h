@@ -24,6 +24,9 @@ void tally_add(struct tally *self, const char *id, enum ald_reason reason, enum 
 void tally_move(struct tally *self, const char *id, enum ald_reason reason, enum letter_state from,
                 enum letter_state to);
 
+void tally_turn(struct tally *self, enum letter_state state, enum ald_reason from,
+                enum ald_reason to);
+
 int64_t tally_state(const struct tally *self, enum letter_state state);
 int64_t tally_reason(const struct tally *self, enum ald_reason reason); /* open and held */
 

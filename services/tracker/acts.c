@@ -100,6 +100,23 @@ static void act_judge(struct tracker *self, struct act *act)
     ald_profile_judge(act->profile, ALD_STAGE_CALLBACK, &facts, &self->scratch, &act->verdict);
 }
 
+/* It would be a letter: the task may have that one already, or enough of them. What is in a letter
+ * stays there, unless it turns out to be in another one too; that of a conflict would meet itself.
+ */
+static void act_decide_known(struct tracker *self, struct act *act)
+{
+    struct vault_letters_of had;
+    if (act->letter && act->letter->reason == ALD_REASON_CONFLICT)
+        return;
+    vault_letters_of(&self->vault, act->task, act->digest, &had);
+    if (!act->letter) {
+        act->facts.letters = had.all;
+        act->facts.conflicts = had.conflicts;
+    }
+    act->facts.conflict_known = had.known;
+    arrival_decide(&act->facts, &act->decision);
+}
+
 void act_decide(struct tracker *self, struct act *act, enum ald_proof proof, bool replay)
 {
     act_judge(self, act);
@@ -120,14 +137,8 @@ void act_decide(struct tracker *self, struct act *act, enum ald_proof proof, boo
     act->facts.ended_digest = act->end.digest;
     act->facts.replay = replay;
     arrival_decide(&act->facts, &act->decision);
-    if (act->decision.disposition != ALD_DISP_DEAD || act->task == 0 || act->reinjected)
-        return;
-    struct vault_letters_of had;
-    vault_letters_of(&self->vault, act->task, act->digest, &had);
-    act->facts.letters = had.all;
-    act->facts.conflicts = had.conflicts;
-    act->facts.conflict_known = had.known;
-    arrival_decide(&act->facts, &act->decision);
+    if (act->decision.disposition == ALD_DISP_DEAD && act->task != 0)
+        act_decide_known(self, act);
 }
 
 /* When the provider was given the task, in wall time: our own queue is no delay of the provider's.

@@ -17,9 +17,11 @@ struct act {
     const struct ald_profile *profile;
     struct ald_verdict verdict;
     struct pending_task *open;
-    uint64_t task;   /* open, ended or purged; 0 = none */
-    bool reinjected; /* out of a letter, which it keeps or closes: it makes no other */
-    bool manual;     /* a person put his word in place of the proof, or edited the message */
+    uint64_t task;                     /* open, ended or purged; 0 = none */
+    const struct vault_letter *letter; /* that it is out of, which it keeps or closes: it makes no
+                                        * other; NULL = none */
+    bool vouched;                      /* a person put his word in place of the proof */
+    bool manual;                       /* or edited the message */
     struct vault_end end;
     char digest[65];
     struct arrival_facts facts;

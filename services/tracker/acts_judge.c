@@ -47,8 +47,11 @@ static void judge_task(const struct act *act, struct msg_judged *out)
                      ald_span_str(ald_state_name(act->decision.state)));
 }
 
-static const char *judge_why(const struct arrival_decision *decision)
+static const char *judge_why(const struct act *act)
 {
+    const struct arrival_decision *decision = &act->decision;
+    if (decision->disposition == ALD_DISP_DUPLICATE && act->facts.conflict_known)
+        return "Another letter of the task holds this answer.";
     if (decision->disposition == ALD_DISP_DUPLICATE)
         return "The task had ended, with this answer or one that it does not matter beside.";
     if (decision->corrects)
@@ -72,7 +75,7 @@ static void judge_decision(const struct act *act, const struct vault_letter *let
     if (act->profile && act->message->fault[0] == '\0')
         judge_verdict(&act->verdict, out);
     judge_say(out, closes ? decision->disposition : ALD_DISP_STILL,
-              closes ? ALD_REASON_NONE : reason, judge_why(decision));
+              closes ? ALD_REASON_NONE : reason, judge_why(act));
 }
 
 /* Nothing is done, for a reason that is told as a word of PROTOCOL.md. */

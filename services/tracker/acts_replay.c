@@ -23,11 +23,14 @@ bool act_again(struct tracker *self, struct act *act, struct msg_callback *messa
         return false;
     bool vouched =
         reinject->believe && reinject->by_person && letter->reason == ALD_REASON_UNAUTHENTICATED;
-    if (vouched && strcmp(message->fault, ald_reason_name(letter->reason)) == 0)
+    /* A conflict can hold a fault only if a person believed it before it came to be one. */
+    bool believed = vouched || letter->reason == ALD_REASON_CONFLICT;
+    if (believed && strcmp(message->fault, ald_reason_name(ALD_REASON_UNAUTHENTICATED)) == 0)
         message->fault[0] = '\0';
     *act = (struct act){.message = message,
                         .bytes = reinject->original,
-                        .reinjected = true,
+                        .letter = letter,
+                        .vouched = vouched,
                         .manual = vouched || reinject->revision > 1};
     act_decide(self, act, vouched ? ALD_PROOF_AUTH : letter->proof, true);
     return true;
@@ -102,6 +105,49 @@ static void act_publish(struct tracker *self, struct act *act, const struct msg_
     act_answer(ack, outcome, ALD_REASON_NONE);
 }
 
+/* May a letter be one for another reason than the one that it was made for? What a person edited is
+ * no conflict: he may have mistaken the task, and a conflict is not edited again. Of what a person
+ * has vouched for nothing else is made: his word was for this once, and a schedule has none. */
+static bool act_turns(const struct act *act, bool edited)
+{
+    bool conflict = act->decision.reason == ALD_REASON_CONFLICT;
+    switch (act->letter->reason) {
+    case ALD_REASON_MALFORMED:
+    case ALD_REASON_UNKNOWN_TASK:
+    case ALD_REASON_UNMAPPED_STATUS:
+        return !conflict || !edited;
+    case ALD_REASON_UNAUTHENTICATED:
+        return conflict && !edited && act->vouched;
+    case ALD_REASON_CONFLICT:
+        return conflict; /* said again: its answer was lost */
+    case ALD_REASON_NONE:
+    case ALD_REASON_SUBMIT_FAILED:
+    case ALD_REASON_SUBMIT_UNCERTAIN:
+    case ALD_REASON_EXPIRED:
+    case ALD_REASON_CONSUMER_REJECTED:
+    case ALD_REASON_COUNT:
+        break;
+    }
+    return false;
+}
+
+/* It stays a letter: for the reason, and of the task, that are known now. */
+static void act_still(struct tracker *self, const struct act *act,
+                      const struct msg_reinject *reinject, struct msg_ack *ack)
+{
+    const struct arrival_decision *decision = &act->decision;
+    bool dead = decision->disposition == ALD_DISP_DEAD;
+    act_answer(ack, ALD_DISP_STILL, dead ? decision->reason : act->letter->reason);
+    if (!dead || !act_turns(act, reinject->revision > 1))
+        return;
+    uint64_t task = act->task != 0 ? act->task : act->letter->task;
+    if (decision->reason != act->letter->reason || task != act->letter->task)
+        ending_turn(self, reinject->letter, decision->reason, task,
+                    decision->reason == ALD_REASON_CONFLICT ? act->digest : "");
+    ack->task = task;
+    ald_text_cut(ack->cause, sizeof ack->cause, ald_span_str(decision->cause));
+}
+
 void act_reinject(struct tracker *self, const struct msg_reinject *reinject, struct msg_ack *ack)
 {
     struct vault_letter letter;
@@ -139,8 +185,7 @@ void act_reinject(struct tracker *self, const struct msg_reinject *reinject, str
     }
     enum ald_disposition outcome = act.decision.disposition;
     if (!act_closes(outcome)) {
-        act_answer(ack, ALD_DISP_STILL,
-                   act.decision.reason != ALD_REASON_NONE ? act.decision.reason : letter.reason);
+        act_still(self, &act, reinject, ack);
         return;
     }
     if (letter.arrival != 0)

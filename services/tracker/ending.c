@@ -89,6 +89,26 @@ void ending_close(struct tracker *self, const char *letter, bool dropped,
             dropped ? "dropped" : ald_disposition_name(outcome));
 }
 
+void ending_turn(struct tracker *self, const char *letter, enum ald_reason reason, uint64_t task,
+                 const char *digest)
+{
+    struct vault_letter row;
+    if (!vault_letter_find(&self->vault, letter, &row) || row.state != VAULT_LETTER_OPEN)
+        return;
+    const int count = arrival_unproven(row.proof, reason) - arrival_unproven(row.proof, row.reason);
+    vault_letter_turn(&self->vault, letter, reason, task, digest);
+    if (row.arrival != 0 && task != row.task)
+        vault_arrival_about(&self->vault, row.arrival, task);
+    if (count != 0)
+        quota_letter(self->quota, row.provider, count, count * (int64_t)row.size);
+    if (task != 0)
+        vault_note(&self->vault, task, tracker_now(self).wall_ms, "letter",
+                   ald_reason_name(reason));
+    ald_log(ALD_INFO, "letter.turned", "task=%" PRIu64 "%s letter=%s reason=%s was=%s", task,
+            tracker_trace(self, task), letter, ald_reason_name(reason),
+            ald_reason_name(row.reason));
+}
+
 void ending_answered(struct tracker *self, const char *letter, bool dropped)
 {
     struct msg_closing closing = {.at_ms = tracker_now(self).wall_ms};

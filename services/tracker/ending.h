@@ -43,6 +43,11 @@ void ending_letter(struct tracker *self, const struct ending_letter *letter,
 void ending_close(struct tracker *self, const char *letter, bool dropped,
                   enum ald_disposition outcome);
 
+/* An open letter is one for this reason now, and of this task (0 = none is known): its row, its
+ * share of the quota, the task's timeline. The dlq learns it from the answer to its attempt. */
+void ending_turn(struct tracker *self, const char *letter, enum ald_reason reason, uint64_t task,
+                 const char *digest);
+
 /* Close a letter that the dlq does not know to be closed, and tell it. */
 void ending_answered(struct tracker *self, const char *letter, bool dropped);
 

@@ -162,6 +162,8 @@ void vault_arrival_add(struct vault *self, struct vault_arrival *arrival);
 /* Move an arrival out of parked or dead. letter may be "". */
 void vault_arrival_move(struct vault *self, int64_t no, enum ald_disposition from,
                         enum ald_disposition to, uint64_t task, const char *letter);
+/* It has come to be known which task an arrival is about. */
+void vault_arrival_about(struct vault *self, int64_t no, uint64_t task);
 /* Read one; message is copied to buf, the other texts are empty. False: no such row. */
 bool vault_arrival_get(struct vault *self, int64_t no, struct vault_arrival *out,
                        struct ald_buf *buf);

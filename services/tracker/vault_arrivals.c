@@ -72,6 +72,18 @@ void vault_arrival_move(struct vault *self, int64_t no, enum ald_disposition fro
         vault_arrival_index(self, task, no);
 }
 
+void vault_arrival_about(struct vault *self, int64_t no, uint64_t task)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "UPDATE arrivals SET task = ?2 WHERE no = ?1");
+    if (!stmt)
+        return;
+    ald_stmt_bind_i64(stmt, 1, no);
+    ald_stmt_bind_i64(stmt, 2, (int64_t)task);
+    vault_run(self, stmt);
+    if (self->rc == ALD_OK && ald_store_changes(self->store) > 0)
+        vault_arrival_index(self, task, no);
+}
+
 uint32_t vault_arrivals_of(struct vault *self, uint64_t task, uint32_t most)
 {
     uint32_t count = 0;

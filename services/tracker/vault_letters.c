@@ -116,6 +116,20 @@ void vault_letter_close(struct vault *self, const char *letter, enum vault_lette
                   state == VAULT_LETTER_DROPPED ? BOOK_LETTERS_DROPPED : BOOK_LETTERS_RESOLVED, 1);
 }
 
+void vault_letter_turn(struct vault *self, const char *letter, enum ald_reason reason,
+                       uint64_t task, const char *digest)
+{
+    ald_stmt_t *stmt = vault_prepare(self, "UPDATE letters SET reason = ?2, task = ?3, digest = ?4"
+                                           " WHERE letter = ?1 AND state = 0");
+    if (!stmt)
+        return;
+    ald_stmt_bind_str(stmt, 1, letter);
+    ald_stmt_bind_i64(stmt, 2, reason);
+    ald_stmt_bind_i64(stmt, 3, (int64_t)task);
+    ald_stmt_bind_str(stmt, 4, digest);
+    vault_run(self, stmt);
+}
+
 void vault_letters_of(struct vault *self, uint64_t task, const char *digest,
                       struct vault_letters_of *out)
 {

@@ -31,6 +31,9 @@ bool vault_letter_find(struct vault *self, const char *letter, struct vault_lett
 /* Close an open letter; the books count it. */
 void vault_letter_close(struct vault *self, const char *letter, enum vault_letter_state state,
                         enum ald_disposition outcome);
+/* An open letter is one for this reason now, and of this task (0 = none is known). */
+void vault_letter_turn(struct vault *self, const char *letter, enum ald_reason reason,
+                       uint64_t task, const char *digest);
 /* The dlq is to be told that a letter was closed: by the outbox. closing->num is set. */
 void vault_letter_tell(struct vault *self, struct msg_closing *closing);
 /* The letters of a task, open or closed. */

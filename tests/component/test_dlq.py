@@ -197,6 +197,26 @@ def test_reasons_without_schedule(desk, reason):
     assert not tracker.of(mine) and desk.state(mine) == "open"
 
 
+def test_rule_9_it_turns_out_to_be_a_conflict(desk):
+    """The tracker says why the letter is one now: it is that, is found so, and asks for a person."""
+    tracker = desk.tracker()
+    tracker.judge = lambda item: {"disposition": "still", "reason": "conflict", "task": "42",
+                                  "cause": "Another answer than the one that was published."}
+    mine = desk.keep(letter(1))
+    until(lambda: desk.show(mine)[0]["reason"] == "conflict", SOON_S, lambda: desk.show(mine))
+    desk.restart()
+    desk.tracker().judge = tracker.judge
+    view, (attempt,) = desk.show(mine)
+    assert (view["task"], view["state"], view.get("due_at_ms", 0)) == ("42", "open", 0)
+    assert view["cause"] == "Another answer than the one that was published."
+    assert (attempt["outcome"], attempt["detail"]) == ("still", "conflict")
+    assert [one["letter"] for one in desk.ask("letters", reason="conflict", task="42")[1]] == [mine]
+    assert desk.ask("letters", reason="unknown_task")[1] == []
+    assert desk.ask("letter.replay", letter=mine, by="ana")[0]["rc"] == "invalid"
+    assert desk.ask("letter.replay", letter=mine, by="ana", publish=True)[0]["rc"] == "ok"
+    assert desk.books()[0] == 1 and desk.figures()["open_xor"] == mark(mine)
+
+
 def test_still_until_held_over_kills(desk):
     """Attempts are counted on disk: a kill -9 with one under way sends that one again."""
     tracker = desk.tracker()

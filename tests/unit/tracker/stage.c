@@ -386,6 +386,7 @@ struct msg_ack stage_reinject(struct stage *self, const struct stage_again *agai
     assert_true(stage_letter(self, &letter));
     struct msg_reinject reinject = {.num = 5,
                                     .attempt = 1,
+                                    .revision = again->edited ? 2 : 1,
                                     .by_person = again->by_person,
                                     .believe = again->believe,
                                     .buy = again->buy,

@@ -68,6 +68,7 @@ uint64_t stage_poll(struct stage *self, const struct msg_outcome *outcome);
 struct stage_again {
     const char *letter; /* NULL: the newest */
     bool by_person, believe, buy, publish;
+    bool edited;         /* the same bytes, as another revision */
     int64_t asked_at_ms; /* wall; 0 = now */
 };
 struct msg_ack stage_reinject(struct stage *self, const struct stage_again *again);
