@@ -23,7 +23,9 @@ enum {
     ALD_CALLBACK_URL_MAX = 441, /* base, provider, token, trace */
     ALD_BASE_MAX = 257,         /* of callback URLs */
     ALD_SUBMISSION_MAX = 960 * 1024, /* bytes of a submission's parameters and files */
-    ALD_PUSHED_MAX = 16 << 20        /* bytes of an event that is pushed to a sink, encoded */
+    ALD_PUSHED_MAX = 16 << 20,       /* bytes of an event that is pushed to a sink, encoded */
+    ALD_AROUND_MAX = 1 << 20         /* bytes of an item besides the body in it: of a callback its
+                                      * query and headers, and the letter that holds it */
 };
 
 #endif

@@ -31,7 +31,7 @@ static const struct ald_setting SETTINGS_ROWS[] = {
      "Endpoint of the channel consume; empty: ipc:// in bus.run."},
     {"bus.letters", ALD_SETTING_TEXT, FIELD(bus.letters), "", 0, 0, 0, NULL,
      "Endpoint of the channel letters; empty: ipc:// in bus.run."},
-    {"bus.max_item", ALD_SETTING_BYTES, FIELD(bus.max_item_bytes), "64MiB", 1 * MIB, 512 * MIB, 0,
+    {"bus.max_item", ALD_SETTING_BYTES, FIELD(bus.max_item_bytes), "64MiB", 1 * MIB, 64 * MIB, 0,
      NULL,
      "Largest body that passes between daemons; larger ones are refused at the door. Lowered, "
      "larger "

@@ -13,8 +13,7 @@
 #include "services/dlq/meters.h"
 
 enum {
-    DESK_TURN = 64,               /* messages before the loop's other work has its turn */
-    DESK_FRAME_SLACK = 64 * 1024, /* a letter's head around its message */
+    DESK_TURN = 64, /* messages before the loop's other work has its turn */
     DESK_FULL_LOG_MS = 10000
 };
 
@@ -22,7 +21,6 @@ struct desk {
     struct desk_options options;
     zloop_t *loop;
     ald_sock_t *sock;
-    uint64_t max_item;
     struct msg_ack *acks; /* of the batch in hand */
     bool draining;
     bool full;
@@ -49,7 +47,7 @@ static void desk_hello(desk_t *self, zframe_t **who_p, struct ald_span head, zms
     }
     if (!shelf_ready(self->options.shelf))
         return;
-    struct msg_welcome welcome = {.max_item = self->max_item};
+    struct msg_welcome welcome = {.max_item = self->options.max_item_bytes};
     ald_text_cut(welcome.instance, sizeof welcome.instance,
                  ald_span_str(shelf_run(self->options.shelf)));
     zmsg_t *msg = zmsg_new();
@@ -65,7 +63,7 @@ static enum ald_rc desk_take(desk_t *self, const struct msg_batch *head, zmsg_t 
 {
     struct intake intake = {.shelf = self->options.shelf,
                             .plan = self->options.plan,
-                            .max_item_bytes = self->max_item,
+                            .max_item_bytes = self->options.max_item_bytes,
                             .sender = head->sender,
                             .floor = head->floor,
                             .now_ms = ald_clock_now().wall_ms};
@@ -377,10 +375,9 @@ enum ald_rc desk_new(zloop_t *loop, const struct desk_options *options, desk_t *
     desk_t *self = zmalloc(sizeof *self);
     self->options = *options;
     self->loop = loop;
-    self->max_item = options->max_item_bytes + DESK_FRAME_SLACK;
     self->acks = zmalloc(INTAKE_ITEMS * sizeof *self->acks);
     struct ald_sock_options sock = {.type = ZMQ_ROUTER,
-                                    .max_frame = (int64_t)self->max_item,
+                                    .max_frame = (int64_t)self->options.max_item_bytes,
                                     .heartbeat_ms = options->heartbeat_ms};
     *out = self;
     enum ald_rc rc = ald_sock_bind(&sock, options->endpoint, &self->sock, err);

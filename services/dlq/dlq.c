@@ -147,7 +147,7 @@ static enum ald_rc dlq_open_desk(struct dlq *self, const struct ald_settings *se
                                    .runner = self->runner,
                                    .plan = &self->plan,
                                    .endpoint = endpoint,
-                                   .max_item_bytes = settings->bus.max_item_bytes,
+                                   .max_item_bytes = ald_sock_max_item(settings),
                                    .heartbeat_ms = settings->bus.heartbeat_ms,
                                    .context = self,
                                    .on_work = dlq_work};

@@ -19,14 +19,18 @@ def house():
         yield one.start()
 
 
-@pytest.fixture
-def task(house):
-    """A task with a token URL: its id, provider id and path."""
+def new_task(house, solve=0):
+    """A task with a token URL: its id, provider id and path. A poll answers after `solve` seconds."""
     made = house.reserve()
-    provider_id = house.submit(1, fate="drop", answer="polled", solve=0)[0]
+    provider_id = house.submit(1, fate="drop", answer="polled", solve=solve)[0]
     house.attach(made["id"], provider_id)
     path = made["callback_url"].removeprefix(house.public.url)
     return {"id": made["id"], "provider_id": provider_id, "path": path}
+
+
+@pytest.fixture
+def task(house):
+    return new_task(house)
 
 
 def received(house):
@@ -187,6 +191,44 @@ def test_bodies_up_to_the_limit(house, task):
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     assert house.public.request("POST", task["path"], body, form).status == 200
     assert only_event(house, task["id"])["result"] == code
+
+
+def largest(task, code):
+    """A body of exactly 1 MiB."""
+    start = b"id=%s&code=" % task["provider_id"].encode()
+    return start + code + b"c" * (MIB - len(start) - len(code))
+
+
+def test_rule_4_the_largest_body_passes_by_each_way():
+    """max_body as large as bus.max_item: at once, by the spool, as a letter and back, which each put
+    something around it."""
+    settings = {"bus": {"max_item": "1MiB"}, "gateway": {"max_body": "1MiB"},
+                "poller": {"max_answer": "1MiB"}}
+    profile = {"callback": {"stale_after": "60s", "max_body": "1MiB"},
+               "poll": {"max_bytes": "1MiB", "schedule": {"give_up_after": "300s"}}}
+    with House(settings=settings, profile=profile) as house:
+        house.start()
+        form = {"Content-Type": "application/x-www-form-urlencoded", "X-Long": "x" * 4000}
+        tasks = [new_task(house, solve=600) for _ in range(3)]
+        send = lambda task, code: house.public.request(  # noqa: E731
+            "POST", task["path"], largest(task, code), form).status
+        assert send(tasks[0], b"A") == 200
+        assert only_event(house, tasks[0]["id"])["result"].startswith(b"Ac")
+        assert send(tasks[1], b"ERROR_NEW_") == 200
+        letter = until(lambda: house.dead_letters(reason="unmapped_status"), 10, "no letter")[0]
+        page = f"/v1/dead-letters/{letter['id']}"
+        until(lambda: house.get(page)["outcome"] != "outbox", 10, "it does not reach the dlq")
+        said = house.post(f"{page}/replay", {"dry_run": True})["dry_run"]
+        assert (said["disposition"], said["reason"]) == ("still", "unmapped_status")
+        house.post(f"{page}/replay", {"by": "ana"})
+        until(lambda: [one["outcome"] for one in house.get(page)["history"]] == ["still"], 10,
+              "the attempt has no answer")
+        house.tracker.stop()
+        assert send(tasks[2], b"B") == 200
+        house.tracker.start()
+        assert only_event(house, tasks[2]["id"])["result"].startswith(b"Bc")
+        house.until_serving()
+        assert house.aldaba("audit").returncode == 0
 
 
 def test_body_over_the_limit_is_413_and_the_next_poll_comes_forward(house, task):
