@@ -199,8 +199,8 @@ static enum ald_rc consumers_settle_one(void *arg, const struct json_in_object *
         return ald_err_set(err, ALD_INVALID,
                            "an event is settled by its lane and seq; first, if it is there, is a "
                            "seq before or the same");
-    ald_frame_put(arg, &MSG_SETTLE, &settle);
-    return ALD_OK;
+    rc = ald_frame_add(arg, &MSG_SETTLE, &settle);
+    return rc == ALD_OK ? ALD_OK : ald_err_set(err, rc, "what is settled can't be passed on");
 }
 
 /* What a pull and a settling have in common. False: a problem was answered. */

@@ -9,6 +9,9 @@
 
 enum { JSON_IN_DEPTH_MAX = 32 };
 
+/* Numbers go on as messages, which hold these (proto/wire.h). */
+static const int64_t json_in_number_max = (INT64_C(1) << 53) - 1;
+
 static const struct json_in_field *json_in_find(const struct json_in_field *fields, size_t count,
                                                 const char *name)
 {
@@ -42,7 +45,8 @@ static enum ald_rc json_in_duration(const struct json_in_field *field, const jso
 {
     int64_t ms = 0;
     if (!json_is_string(value) ||
-        ald_text_duration_ms(ald_span_str(json_string_value(value)), &ms) != ALD_OK || ms <= 0)
+        ald_text_duration_ms(ald_span_str(json_string_value(value)), &ms) != ALD_OK || ms <= 0 ||
+        ms > json_in_number_max)
         return ald_err_set(err, ALD_INVALID, "%s must be a length of time such as \"45s\"",
                            field->name);
     memcpy(field->out, &ms, sizeof ms);
@@ -52,8 +56,9 @@ static enum ald_rc json_in_duration(const struct json_in_field *field, const jso
 static enum ald_rc json_in_number(const struct json_in_field *field, const json_t *value,
                                   struct ald_err *err)
 {
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return ald_err_set(err, ALD_INVALID, "%s must be a whole number", field->name);
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        json_integer_value(value) > json_in_number_max)
+        return ald_err_set(err, ALD_INVALID, "%s must be a whole number below 2^53", field->name);
     const uint64_t number = (uint64_t)json_integer_value(value);
     memcpy(field->out, &number, sizeof number);
     return ALD_OK;
