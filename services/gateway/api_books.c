@@ -50,6 +50,7 @@ static void books_door(struct audit *books)
         {LEDGER_UNANSWERED, "unanswered"},
         {LEDGER_REFUSED, "refused"},
         {LEDGER_FORGED, "forged"},
+        {LEDGER_NOBODY, "no_profile"},
         {LEDGER_UNREADABLE, "unreadable"},
         {LEDGER_OVERSIZED, "oversized"},
         {LEDGER_CUT, "cut"},

@@ -9,8 +9,9 @@
 #include "services/gateway/ledger.h"
 
 enum {
-    DOOR_KEPT = 256 * 1024,        /* a thread's buffers are given back beyond this */
-    DOOR_ENVELOPE_MAX = 512 * 1024 /* of a message, besides its body */
+    DOOR_KEPT = 256 * 1024,         /* a thread's buffers are given back beyond this */
+    DOOR_ENVELOPE_MAX = 512 * 1024, /* of a message, besides its body */
+    DOOR_TOLD_MS = 60000
 };
 
 static const char DOOR_TEXT[] = "Content-Type: text/plain; charset=utf-8\r\n";
@@ -253,9 +254,24 @@ static void door_callback(const struct door *self, struct door_worker *worker,
     door_judge(self, worker, route, exchange, whole);
 }
 
+/* A provider that calls by a name that nobody knows would go on for ever, and so would its owner.
+ */
+static void door_nobody(struct door *self, const struct intake_route *route)
+{
+    const long long now_ms = ald_clock_now().mono_ms;
+    long long before_ms = atomic_load(&self->nobody_told_ms);
+    ledger_add(LEDGER_NOBODY);
+    if ((before_ms == 0 || now_ms - before_ms >= DOOR_TOLD_MS) &&
+        atomic_compare_exchange_strong(&self->nobody_told_ms, &before_ms, now_ms))
+        ald_log(ALD_WARN, "callback.no_profile",
+                "provider=%s text=\"a callback is answered 404: no provider of this name is in the "
+                "settings; put it there, or have it call under the name that it has there\"",
+                route->provider);
+}
+
 void door_handle(void *arg, void *arg_worker, http_exchange_t *exchange)
 {
-    const struct door *self = arg;
+    struct door *self = arg;
     struct door_worker *worker = arg_worker;
     struct intake_route route;
     ald_profiles_t *profiles = current_take(self->current); /* until the answer is out */
@@ -266,6 +282,10 @@ void door_handle(void *arg, void *arg_worker, http_exchange_t *exchange)
     switch (route.next) {
     case INTAKE_NOT_FOUND:
         ledger_add(LEDGER_FORGED);
+        (void)door_say(exchange, 404, DOOR_TEXT, "not found\n");
+        break;
+    case INTAKE_NOBODY:
+        door_nobody(self, &route);
         (void)door_say(exchange, 404, DOOR_TEXT, "not found\n");
         break;
     case INTAKE_METHOD:

@@ -101,8 +101,7 @@ static void intake_by_name(const struct intake_rules *rules, struct ald_span nam
     if (!intake_name_ok(name) || ald_text_copy(out->provider, sizeof out->provider, name) != ALD_OK)
         return;
     out->profile = ald_profiles_find(rules->profiles, out->provider);
-    if (out->profile)
-        out->next = INTAKE_CALLBACK;
+    out->next = out->profile ? INTAKE_CALLBACK : INTAKE_NOBODY;
 }
 
 static bool intake_file(const struct intake_rules *rules, const char *path,

@@ -29,6 +29,7 @@ struct intake_rules {
 
 enum intake_next {
     INTAKE_NOT_FOUND, /* no such route, or a forged token: nothing is stored */
+    INTAKE_NOBODY,    /* the same, of a provider that is not in the settings */
     INTAKE_METHOD,    /* 405 */
     INTAKE_NO_KEYS,   /* tokens can't be verified yet: 503 */
     INTAKE_FILE,      /* answer with content */

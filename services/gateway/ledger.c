@@ -17,6 +17,7 @@ static struct ald_metric ledger_metrics[LEDGER_COUNT] = {
     [LEDGER_UNANSWERED] = LEDGER_METRIC("unanswered"),
     [LEDGER_REFUSED] = LEDGER_METRIC("refused"),
     [LEDGER_FORGED] = LEDGER_METRIC("forged"),
+    [LEDGER_NOBODY] = LEDGER_METRIC("no_profile"),
     [LEDGER_UNREADABLE] = LEDGER_METRIC("unreadable"),
     [LEDGER_REJECTED] = LEDGER_METRIC("rejected"),
     [LEDGER_OVERSIZED] = LEDGER_METRIC("oversized"),

@@ -18,6 +18,7 @@ enum ledger_count {
     LEDGER_UNANSWERED,   /* on disk, but the answer could not be written */
     LEDGER_REFUSED,      /* 503 */
     LEDGER_FORGED,       /* 404 */
+    LEDGER_NOBODY,       /* 404: of a provider that is not in the settings */
     LEDGER_UNREADABLE,   /* 400 */
     LEDGER_REJECTED,     /* as the profile says: its sender is not proved */
     LEDGER_OVERSIZED,    /* 413 */

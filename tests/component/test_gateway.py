@@ -294,6 +294,20 @@ def test_refused_and_not_stored(house_of_the_file, method, path, status):
     assert len(tracker.items) == before + (status == 200)
 
 
+def test_a_provider_that_nobody_knows_is_told_of(house_of_the_file):
+    """A name mistyped in a provider's settings is not an attack: it has its own count, and the log
+    names it, once in a while."""
+    gate, _ = house_of_the_file
+    before = gate.gateway_books()
+    for _ in range(3):
+        assert gate.public.get("/callback/mistyped", id=1, code="x").status == 404
+    assert gate.public.get("/cb/two/forged").status == 404
+    now = gate.gateway_books()
+    assert [now[key] - before[key] for key in ("no_profile", "forged")] == [3, 1]
+    told = [line for line in gate.daemon.lines() if "ev=callback.no_profile" in line]
+    assert len(told) == 1 and "level=warn" in told[0], told
+
+
 @pytest.fixture(scope="module")
 def house_of_the_file():
     with welcomed() as pair:
