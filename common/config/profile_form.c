@@ -49,7 +49,9 @@ const struct ald_setting ALD_PROFILE_ROWS[] = {
     {"poll.schedule.jitter", ALD_SETTING_PERCENT, FIELD(jitter_percent), "20%", 0, 100, 0, NULL,
      "How far a wait may be moved by chance."},
     {"poll.schedule.max_requests", ALD_SETTING_INT, FIELD(max_requests), "20", 1, 1000000, 0, NULL,
-     "Polls of one task; then it waits for its callback."},
+     "Polls of one task; then it waits for its callback. Not counted: the last one, after "
+     "give_up_after, and its repetitions while the provider does not answer it, for "
+     "tracker.last_poll_grace; and polls that callbacks ask for."},
     {"poll.schedule.give_up_after", ALD_SETTING_DURATION, FIELD(give_up_after_ms), "600s", 1,
      365 * DAY, 0, NULL, "When a task without an answer expires."},
     {"poll.result_ttl", ALD_SETTING_DURATION, FIELD(result_ttl_ms), "0s", 0, 365 * DAY, 0, NULL,

@@ -44,16 +44,11 @@ static void books_door(struct audit *books)
         enum ledger_count count;
         const char *name;
     } names[] = {
-        {LEDGER_ANSWERED, "answered"},
-        {LEDGER_ACKNOWLEDGED, "acknowledged"},
-        {LEDGER_SPOOLED, "spooled"},
-        {LEDGER_UNANSWERED, "unanswered"},
-        {LEDGER_REFUSED, "refused"},
-        {LEDGER_FORGED, "forged"},
-        {LEDGER_NOBODY, "no_profile"},
-        {LEDGER_UNREADABLE, "unreadable"},
-        {LEDGER_OVERSIZED, "oversized"},
-        {LEDGER_CUT, "cut"},
+        {LEDGER_ANSWERED, "answered"},   {LEDGER_ACKNOWLEDGED, "acknowledged"},
+        {LEDGER_SPOOLED, "spooled"},     {LEDGER_UNANSWERED, "unanswered"},
+        {LEDGER_REFUSED, "refused"},     {LEDGER_FORGED, "forged"},
+        {LEDGER_NOBODY, "no_profile"},   {LEDGER_UNREADABLE, "unreadable"},
+        {LEDGER_OVERSIZED, "oversized"}, {LEDGER_CUT, "cut"},
     };
     for (size_t i = 0; i < ALD_COUNT(names); i++)
         audit_add_value(books, "gateway", names[i].name, (int64_t)ledger_read(names[i].count));

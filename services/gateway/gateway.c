@@ -281,6 +281,23 @@ static int64_t gateway_queue(const struct ald_settings *settings, struct ald_err
     return queue < GATEWAY_QUEUE_MAX ? queue : GATEWAY_QUEUE_MAX;
 }
 
+/* Where providers reach us: as told, else the public listener's own address. */
+static void gateway_base(gateway_t *self)
+{
+    const struct ald_settings *settings = ald_service_settings(self->service);
+    const char *url = settings->gateway.public_url;
+    const char *listen = settings->gateway.public;
+    char *base = self->api.base;
+    if (url[0] != '\0')
+        (void)snprintf(base, sizeof self->api.base, "%s", url);
+    else
+        (void)snprintf(base, sizeof self->api.base, "http://%.*s:%u",
+                       (int)(strrchr(listen, ':') - listen), listen, http_port(self->public));
+    size_t len = strlen(base);
+    if (len > 0 && base[len - 1] == '/')
+        base[len - 1] = '\0';
+}
+
 static enum ald_rc gateway_listen(gateway_t *self, struct ald_err *err)
 {
     const struct ald_settings *settings = ald_service_settings(self->service);
@@ -312,26 +329,10 @@ static enum ald_rc gateway_listen(gateway_t *self, struct ald_err *err)
                                      .on_stir = gateway_kick,
                                      .stirred = self};
     enum ald_rc rc = http_start(&door, &self->public, err);
-    if (rc == ALD_OK)
-        rc = http_start(&api, &self->private, err);
-    return rc;
-}
-
-/* Where providers reach us: as told, else the public listener's own address. */
-static void gateway_base(gateway_t *self)
-{
-    const struct ald_settings *settings = ald_service_settings(self->service);
-    const char *url = settings->gateway.public_url;
-    const char *listen = settings->gateway.public;
-    char *base = self->api.base;
-    if (url[0] != '\0')
-        (void)snprintf(base, sizeof self->api.base, "%s", url);
-    else
-        (void)snprintf(base, sizeof self->api.base, "http://%.*s:%u",
-                       (int)(strrchr(listen, ':') - listen), listen, http_port(self->public));
-    size_t len = strlen(base);
-    if (len > 0 && base[len - 1] == '/')
-        base[len - 1] = '\0';
+    if (rc != ALD_OK)
+        return rc;
+    gateway_base(self); /* of the port that it got, before anybody can ask for a URL */
+    return http_start(&api, &self->private, err);
 }
 
 /* Left alone, the C library raises this bound to the largest body that was ever freed, and its
@@ -355,10 +356,10 @@ enum ald_rc gateway_start(void *arg, ald_service_t *service, struct ald_err *err
     if (rc != ALD_OK)
         return rc;
     gateway_furnish(self);
+    gateway_gauge(self); /* the first question may come before the loop turns */
     rc = gateway_listen(self, err);
     if (rc != ALD_OK)
         return rc;
-    gateway_base(self);
     gateway_stir(self);
     return ALD_OK;
 }

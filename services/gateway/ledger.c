@@ -5,7 +5,9 @@
 #define LEDGER_METRIC(result)                                                                      \
     {                                                                                              \
         .kind = ALD_COUNTER, .name = "aldaba_gateway_callbacks_total",                             \
-        .help = "Callbacks by what became of them at the door.", .label = {"result"}, .value = {   \
+        .help = "Callbacks by what became of them at the door; no_profile: of a provider that is " \
+                "not in the settings, 404.",                                                       \
+        .label = {"result"}, .value = {                                                            \
             result                                                                                 \
         }                                                                                          \
     }

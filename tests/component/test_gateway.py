@@ -499,7 +499,8 @@ def test_killed_with_a_spool_and_started_without_tracker():
         for task in sent:
             assert gate.public.get(url(task)).status == 200
         gate.daemon.kill9()
-        gate.start()  # ready: it remembers the keys and can write its spool
+        gate.start(ready=False)  # it remembers the keys and can write its spool
+        assert gate.ready()  # from the first moment
         assert gate.public.get(url(6)).status == 200
         again = gate.tracker(instance="T2")
         until(lambda: sorted(again.tasks()) == [*sent, 6], SOON_S, lambda: str(again.tasks()))

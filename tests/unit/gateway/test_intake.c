@@ -167,7 +167,6 @@ static const struct route_case route_cases[] = {
     {"GET", "/callback/lan/", NULL, INTAKE_CALLBACK},
     {"HEAD", "/callback/lan", NULL, INTAKE_METHOD},
     {"GET", "/callback/nobody", NULL, INTAKE_NOBODY},
-    {"HEAD", "/callback/nobody", NULL, INTAKE_NOBODY},
     {"GET", "/callback/lan/more", NULL, INTAKE_NOT_FOUND},
     {"GET", "/callback/../callback", NULL, INTAKE_NOT_FOUND},
     {"GET", "/callback/..%2fcallback", NULL, INTAKE_NOT_FOUND},
