@@ -2,33 +2,37 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/log.h"
-#include "common/base/regular.h"
 #include "common/base/text.h"
 #include "common/net/gate.h"
+#include "common/net/seat.h"
 
 struct ald_sock {
     zsock_t *z;
-    int lock;      /* of a bound ipc path, else -1 */
+    struct ald_seat seat;
     zloop_t *loop; /* that watches it, or NULL */
     zloop_reader_fn *ready;
     void *arg;
     bool turning; /* ready is at work */
     int again;    /* timer of its next call, or -1 */
+    int guard;    /* timer that looks after the seat, or -1 */
+    bool unseated;
     ald_gate_t *gate;
 };
 
-enum { SOCK_QUEUE = 1000, SOCK_HANDSHAKE_MS = 5000, SOCK_FRAME_MAX = 64 * 1024 };
+enum {
+    SOCK_QUEUE = 1000,
+    SOCK_HANDSHAKE_MS = 5000,
+    SOCK_FRAME_MAX = 64 * 1024,
+    SOCK_GUARD_MS = 5000
+};
 
 static const char IPC[] = "ipc://";
 static const char TCP[] = "tcp://";
@@ -90,56 +94,6 @@ static bool sock_allowed(const char *endpoint)
     return inet_pton(AF_INET, name, address) == 1 && address[0] == 127;
 }
 
-/* ZeroMQ says "address in use" whatever keeps it from making a socket: so it is looked at before.
- */
-static enum ald_rc sock_place(const char *endpoint, struct ald_err *err)
-{
-    struct stat facts;
-    const char *path = endpoint + strlen(IPC);
-    char folder[PATH_MAX];
-    size_t len = (size_t)(strrchr(path, '/') - path);
-    if (ald_text_copy(folder, sizeof folder, ald_span_of(path, len > 0 ? len : 1)) != ALD_OK)
-        return ald_err_set(err, ALD_TOOBIG, "%s: path too long", endpoint);
-    if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
-        return ald_err_set(err, ALD_IO,
-                           "%s: no socket can be made in the folder %s: %s; let the user of this "
-                           "process (uid %u) write there, or name another folder as bus.run",
-                           endpoint, folder, strerror(errno), (unsigned)geteuid());
-    if (lstat(path, &facts) == 0 && !S_ISSOCK(facts.st_mode))
-        return ald_err_set(err, ALD_IO,
-                           "%s: what is there is no socket; move it away, or name another folder "
-                           "as bus.run",
-                           endpoint);
-    return ALD_OK;
-}
-
-static enum ald_rc sock_lock(const char *endpoint, int *lock, struct ald_err *err)
-{
-    *lock = -1;
-    if (strncmp(endpoint, IPC, strlen(IPC)) != 0)
-        return ALD_OK;
-    enum ald_rc rc = sock_place(endpoint, err);
-    if (rc != ALD_OK)
-        return rc;
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s.lock", endpoint + strlen(IPC));
-    if (n < 0 || (size_t)n >= sizeof path)
-        return ald_err_set(err, ALD_TOOBIG, "%s: path too long", endpoint);
-    int fd = ald_regular_open(path, O_CREAT | O_RDWR);
-    if (fd < 0)
-        return ald_err_set(err, ALD_IO, "%s: cannot open the lock file: %s", path,
-                           ald_regular_why(path, errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        close(fd);
-        return ald_err_set(err, ALD_EXISTS,
-                           "%s: another process serves this endpoint; stop it, or give this one "
-                           "its own bus.run",
-                           endpoint);
-    }
-    *lock = fd;
-    return ALD_OK;
-}
-
 static void sock_options(zsock_t *z, const struct ald_sock_options *options)
 {
     void *raw = zsock_resolve(z);
@@ -176,8 +130,9 @@ static enum ald_rc sock_open(const struct ald_sock_options *options, const char 
                            "nothing on the bus is encrypted",
                            endpoint);
     ald_sock_t *self = zmalloc(sizeof *self);
-    self->lock = -1;
+    self->seat = ALD_SEAT_NONE;
     self->again = -1;
+    self->guard = -1;
     self->z = zsock_new(options->type);
     ALD_ASSERT(self->z);
     sock_options(self->z, options);
@@ -192,11 +147,11 @@ enum ald_rc ald_sock_bind(const struct ald_sock_options *options, const char *en
     enum ald_rc rc = sock_open(options, endpoint, &self, err);
     if (rc != ALD_OK)
         return rc;
-    rc = sock_lock(endpoint, &self->lock, err);
+    rc = ald_seat_take(&self->seat, endpoint, err);
     if (rc == ALD_OK && zsock_attach(self->z, endpoint, true) != 0)
         rc = ald_err_set(err, ALD_IO, "%s: cannot bind: %s", endpoint, zmq_strerror(zmq_errno()));
-    if (rc == ALD_OK && strncmp(endpoint, IPC, strlen(IPC)) == 0)
-        (void)chmod(endpoint + strlen(IPC), 0600);
+    if (rc == ALD_OK)
+        ald_seat_taken(&self->seat);
     if (rc != ALD_OK) {
         ald_sock_destroy(&self);
         return rc;
@@ -275,6 +230,42 @@ static zmq_pollitem_t sock_item(const ald_sock_t *self)
     return (zmq_pollitem_t){.fd = zsock_fd(self->z), .events = ZMQ_POLLIN};
 }
 
+/* ---- a seat that is pulled away ---- */
+
+/* Bind once more where the socket was. Its old listener stays, out of everybody's reach: closing it
+ * would remove the new one's file. Who is connected stays so. */
+static enum ald_rc sock_seat_again(ald_sock_t *self, struct ald_err *err)
+{
+    char endpoint[sizeof IPC + sizeof self->seat.path];
+    (void)snprintf(endpoint, sizeof endpoint, "%s%s", IPC, self->seat.path);
+    enum ald_rc rc = ald_seat_regain(&self->seat, endpoint, err);
+    if (rc != ALD_OK)
+        return rc;
+    if (zsock_attach(self->z, endpoint, true) != 0)
+        return ald_err_set(err, ALD_IO, "%s: cannot bind: %s", endpoint, zmq_strerror(zmq_errno()));
+    ald_seat_taken(&self->seat);
+    return ALD_OK;
+}
+
+static int sock_guard(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop, (void)timer;
+    ald_sock_t *self = arg;
+    struct ald_err err = {0};
+    if (!ald_seat_lost(&self->seat))
+        return 0;
+    enum ald_rc rc = sock_seat_again(self, &err);
+    if (rc == ALD_OK)
+        ald_log(
+            ALD_WARN, "sock.back",
+            "path=%s text=\"the socket or its lock was removed by somebody; it is there again\"",
+            ALD_Q(self->seat.path));
+    else if (!self->unseated)
+        ald_log(ALD_ERROR, "sock.gone", "path=%s text=%s", ALD_Q(self->seat.path), ALD_Q(err.text));
+    self->unseated = rc != ALD_OK;
+    return 0;
+}
+
 void ald_sock_watch(ald_sock_t *self, zloop_t *loop, zloop_reader_fn *ready, void *arg)
 {
     ALD_ASSERT(!self->loop);
@@ -284,6 +275,8 @@ void ald_sock_watch(ald_sock_t *self, zloop_t *loop, zloop_reader_fn *ready, voi
     zmq_pollitem_t item = sock_item(self);
     ALD_ASSERT(zloop_poller(loop, &item, sock_changed, self) == 0);
     zloop_poller_set_tolerant(loop, &item);
+    if (self->seat.path[0] != '\0')
+        self->guard = zloop_timer(loop, SOCK_GUARD_MS, 0, sock_guard, self);
     sock_look(self);
 }
 
@@ -295,6 +288,8 @@ static void sock_unwatch(ald_sock_t *self)
     zloop_poller_end(self->loop, &item);
     if (self->again >= 0)
         (void)zloop_timer_end(self->loop, self->again);
+    if (self->guard >= 0)
+        (void)zloop_timer_end(self->loop, self->guard);
 }
 
 void ald_sock_destroy(ald_sock_t **self_p)
@@ -306,8 +301,7 @@ void ald_sock_destroy(ald_sock_t **self_p)
     if (self->gate)
         ald_gate_leave(self->gate, self);
     zsock_destroy(&self->z);
-    if (self->lock >= 0)
-        close(self->lock); /* the file stays: removing it would race with the next owner */
+    ald_seat_leave(&self->seat);
     free(self);
     *self_p = NULL;
 }

@@ -2,8 +2,9 @@
  *
  * Every socket has: linger 0 (delivery that matters is acknowledged, never trusted to linger), a
  * frame limit, ZMTP heartbeats, a send that never blocks (a full or absent peer is ALD_AGAIN),
- * ROUTER_MANDATORY on routers, IMMEDIATE on dealers. A bound ipc:// endpoint is guarded by a lock
- * on `<path>.lock`: libzmq would silently steal a live one.
+ * ROUTER_MANDATORY on routers, IMMEDIATE on dealers. A bound ipc:// endpoint has a seat (seat.h): a
+ * lock, and, while a loop watches it, a look each 5 s whether it is still there; one that was
+ * removed is bound again.
  *
  * Does not encrypt: tcp:// is accepted for loopback addresses only.
  * Threads: a socket belongs to the thread that opened it.

@@ -6,7 +6,7 @@ import pytest
 from support.house import House
 from support.ledger import demand_conflict_letters, settle
 from support.load import Load
-from support.until import passes
+from support.until import passes, until
 
 SANDBOX = ("--fates", "ok=60,drop=15,double=10,late=5,conflict=10", "--late", "4", "--solve", "0.5",
            "--callback-retries", "2")
@@ -44,6 +44,25 @@ def test_spool_outlives_the_gateway():
             house.tracker.start()
             house.until_serving()
         settle(house, load.ledger).demand()
+
+
+def test_the_run_folder_is_swept():
+    """All sockets and locks are removed under a house at work, and then one after the other ends:
+    who is left is found again, without a restart of its own."""
+    with House(sandbox=("--fates", "ok=60,conflict=40", "--solve", "0.3")) as house:
+        house.start()
+        with Load(house, rate=40) as load:
+            passes(1)
+            for entry in os.scandir(house.run):
+                os.unlink(entry.path)
+            house.tracker.kill9()
+            house.tracker.start()
+            house.until_serving()
+            until(lambda: "note" not in house.get("/v1/dead-letters"), 20, "the dlq is not found")
+            passes(1)
+        settle(house, load.ledger).demand()
+        demand_conflict_letters(house, load.ledger)
+        until(lambda: house.aldaba("health", "dlq").returncode == 0, 20, "its control is not found")
 
 
 def test_ids_and_sequence_numbers_go_on():

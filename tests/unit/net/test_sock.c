@@ -169,6 +169,57 @@ static void test_watched_sees_what_came_with_a_send(void **state)
     zloop_destroy(&loop);
 }
 
+/* Sends its message as soon as somebody takes it. */
+struct sender {
+    ald_sock_t *sock;
+    zmsg_t *msg;
+};
+
+static int sender_turn(zloop_t *loop, int timer, void *arg)
+{
+    (void)loop, (void)timer;
+    struct sender *self = arg;
+    if (self->msg)
+        (void)!ald_sock_send(self->sock, &self->msg);
+    return 0;
+}
+
+/* A cleaner removes the files beneath a socket: who was connected stays so, who comes finds it. */
+static void test_a_seat_that_is_pulled_away(void **state)
+{
+    const struct folder *folder = *state;
+    static const char *const removed[] = {"a", "a.lock"};
+    for (size_t i = 0; i < ALD_COUNT(removed); i++) {
+        const char *at = endpoint(folder, "a");
+        zloop_t *loop = zloop_new();
+        struct watched router = {.sock = opened(&ROUTER, at, true), .left = 2};
+        ald_sock_t *old = opened(&DEALER, at, false);
+        send_soon(old, message(10));
+        zmsg_t *msg = recv_soon(router.sock);
+        zmsg_destroy(&msg);
+        assert_int_equal(unlink(folder_file(folder, removed[i])), 0);
+        ald_sock_watch(router.sock, loop, watched_take, &router);
+        send_soon(old, message(10));
+        struct sender sender = {opened(&DEALER, at, false), message(10)};
+        (void)zloop_timer(loop, 20, 0, sender_turn, &sender);
+        watched_run(&router, loop);
+        /* and it is this process's alone, for as long as it lives */
+        int64_t until_ms = ald_clock_now().mono_ms + PATIENCE_MS;
+        while (access(folder_file(folder, "a.lock"), F_OK) != 0) {
+            assert_true(ald_clock_now().mono_ms < until_ms);
+            (void)zloop_timer(loop, 100, 1, watched_late, NULL);
+            (void)zloop_start(loop);
+        }
+        ald_sock_t *second = NULL;
+        struct ald_err err = {0};
+        assert_int_equal(ald_sock_bind(&ROUTER, at, &second, &err), ALD_EXISTS);
+        ald_sock_destroy(&sender.sock);
+        ald_sock_destroy(&old);
+        ald_sock_destroy(&router.sock);
+        zloop_destroy(&loop);
+    }
+}
+
 static void test_an_endpoint_has_one_owner(void **state)
 {
     const char *at = endpoint(*state, "a");
@@ -345,6 +396,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watched_is_called_again_for_what_is_left, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_watched_sees_what_came_with_a_send, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_seat_that_is_pulled_away, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_endpoint_has_one_owner, setup, teardown),
         cmocka_unit_test_setup_teardown(test_where_no_socket_can_be_made, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_folder_of_somebody_else, setup, teardown),
