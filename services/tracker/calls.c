@@ -3,7 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "services/tracker/outcome.h"
+#include "services/tracker/acts/outcome.h"
 #include "services/tracker/query.h"
 #include "services/tracker/rest.h"
 

@@ -10,11 +10,11 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "proto/channels.h"
-#include "services/tracker/consumers.h"
-#include "services/tracker/position.h"
+#include "services/tracker/consumers/consumers.h"
+#include "services/tracker/consumers/position.h"
+#include "services/tracker/consumers/sinks.h"
 #include "services/tracker/query.h"
-#include "services/tracker/reader.h"
-#include "services/tracker/sinks.h"
+#include "services/tracker/reader/reader.h"
 
 enum {
     FEED_WAITERS_MAX = 1024,

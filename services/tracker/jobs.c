@@ -7,17 +7,17 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "proto/channels.h"
-#include "services/tracker/acts.h"
-#include "services/tracker/acts_submit.h"
+#include "services/tracker/acts/acts.h"
+#include "services/tracker/acts/acts_submit.h"
 #include "services/tracker/calls.h"
+#include "services/tracker/consumers/sinks.h"
 #include "services/tracker/inbox.h"
 #include "services/tracker/jwks.h"
 #include "services/tracker/pending_batch.h"
 #include "services/tracker/pushes.h"
 #include "services/tracker/rest.h"
-#include "services/tracker/sinks.h"
-#include "services/tracker/vault_submits.h"
-#include "services/tracker/vault_ways.h"
+#include "services/tracker/vault/vault_submits.h"
+#include "services/tracker/vault/vault_ways.h"
 
 enum { JOBS_POLLERS_MAX = 256, JOBS_GONE_MS = 5000, JOBS_LEASES_A_MESSAGE = 256 };
 enum { JOBS_BYTES_A_MESSAGE = 1 << 20 };

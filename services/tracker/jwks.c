@@ -9,7 +9,7 @@
 #include "common/base/text.h"
 #include "services/tracker/jwks_plan.h"
 #include "services/tracker/rest.h"
-#include "services/tracker/vault_jwks.h"
+#include "services/tracker/vault/vault_jwks.h"
 
 static struct ald_metric jwks_fetches = {.kind = ALD_COUNTER,
                                          .name = "aldaba_jwks_fetches_total",

@@ -4,14 +4,14 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "services/tracker/acts_again.h"
-#include "services/tracker/acts_resubmit.h"
-#include "services/tracker/acts_submit.h"
+#include "services/tracker/acts/acts_again.h"
+#include "services/tracker/acts/acts_resubmit.h"
+#include "services/tracker/acts/acts_submit.h"
 #include "services/tracker/pending_again.h"
 #include "services/tracker/pending_submit.h"
-#include "services/tracker/vault_again.h"
-#include "services/tracker/vault_resubmits.h"
-#include "services/tracker/vault_submits.h"
+#include "services/tracker/vault/vault_again.h"
+#include "services/tracker/vault/vault_resubmits.h"
+#include "services/tracker/vault/vault_submits.h"
 
 /* Tasks that were read back as waiting. */
 struct keep_waiting {

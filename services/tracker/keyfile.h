@@ -11,7 +11,7 @@
 #include "common/base/rc.h"
 #include "common/config/settings.h"
 #include "proto/token.h"
-#include "services/tracker/vault.h"
+#include "services/tracker/vault/vault.h"
 
 /* security.callback_keys, else <store.data>/callback.key, made (0600, durable) when absent: *made.
  * ALD_OK; ALD_IO, ALD_INVALID: err says what to do. */

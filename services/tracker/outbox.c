@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/net/courier.h"
 #include "services/tracker/rest.h"
-#include "services/tracker/vault_letters.h"
+#include "services/tracker/vault/vault_letters.h"
 
 enum {
     OUTBOX_UNDER_WAY = 256,

@@ -8,8 +8,8 @@
 #include "common/config/facade_word.h"
 #include "common/config/request.h"
 #include "services/tracker/rest.h"
-#include "services/tracker/vault_letters.h"
-#include "services/tracker/vault_pushes.h"
+#include "services/tracker/vault/vault_letters.h"
+#include "services/tracker/vault/vault_pushes.h"
 
 enum { PUSHES_LEASE_MS = 60000, PUSHES_BYTES_MAX = 1 << 20 /* in a message, and one more */ };
 enum { PUSHES_LETTER_MAX = ALD_SUBMISSION_MAX + (64 << 10) };

@@ -9,7 +9,7 @@
 #ifndef ALD_TRACKER_PUSHES_H
 #define ALD_TRACKER_PUSHES_H
 
-#include "services/tracker/ending.h"
+#include "services/tracker/acts/ending.h"
 #include "services/tracker/tracker.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "common/base/metrics.h"
 #include "common/base/text.h"
 #include "proto/channels.h"
-#include "services/tracker/acts_judge.h"
+#include "services/tracker/acts/acts_judge.h"
 #include "services/tracker/calls.h"
 #include "services/tracker/commands.h"
 #include "services/tracker/feed.h"
@@ -15,7 +15,7 @@
 #include "services/tracker/outbox.h"
 #include "services/tracker/pending_again.h"
 #include "services/tracker/providers.h"
-#include "services/tracker/reader.h"
+#include "services/tracker/reader/reader.h"
 #include "services/tracker/rest.h"
 
 enum { QUERY_TURN = 64, QUERY_BACKUP_PAGES = 2000 };

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "common/base/log.h"
-#include "services/tracker/acts_resubmit.h"
+#include "services/tracker/acts/acts_resubmit.h"
 #include "services/tracker/calls.h"
 #include "services/tracker/jwks.h"
 #include "services/tracker/keep_budgets.h"

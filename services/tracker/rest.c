@@ -2,12 +2,12 @@
 
 #include "common/base/clock.h"
 #include "services/tracker/calls.h"
-#include "services/tracker/consumers.h"
+#include "services/tracker/consumers/consumers.h"
+#include "services/tracker/consumers/sinks.h"
 #include "services/tracker/jobs.h"
 #include "services/tracker/keep.h"
 #include "services/tracker/outbox.h"
 #include "services/tracker/query.h"
-#include "services/tracker/sinks.h"
 
 /* What tasks and parked callbacks wait for is in service time. */
 static int64_t rest_clocks(const struct tracker *self)

@@ -23,13 +23,13 @@
 #include "common/net/sock.h"
 #include "common/store/mark.h"
 #include "proto/token.h"
+#include "services/tracker/acts/park.h"
+#include "services/tracker/acts/quota.h"
 #include "services/tracker/pace.h"
-#include "services/tracker/park.h"
 #include "services/tracker/pending.h"
-#include "services/tracker/quota.h"
 #include "services/tracker/senders.h"
 #include "services/tracker/tail.h"
-#include "services/tracker/vault.h"
+#include "services/tracker/vault/vault.h"
 
 typedef struct calls calls_t;
 typedef struct consumers consumers_t;

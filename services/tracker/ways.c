@@ -7,7 +7,7 @@
 #include "common/base/text.h"
 #include "common/config/params.h"
 #include "common/config/profile_request.h"
-#include "services/tracker/vault_ways.h"
+#include "services/tracker/vault/vault_ways.h"
 
 /* Who registers may say which host it is, where the profile leaves it open. */
 static bool way_address_ok(const struct ald_profile *profile, enum ald_stage stage,

@@ -3,7 +3,7 @@
  * numbers that the consumer keeps are those of its entries. */
 #include <string.h>
 
-#include "services/tracker/consumer_inside.h"
+#include "services/tracker/consumers/consumer_inside.h"
 #include "tests/fuzz/input.h"
 
 enum { FLIGHT_STEPS = 200, FLIGHT_LANE = 3, FLIGHT_HEAD_MOVES = 64 };

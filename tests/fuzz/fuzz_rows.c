@@ -4,12 +4,12 @@
 #include <stdio.h>
 
 #include "common/store/mark.h"
-#include "services/tracker/acts.h"
-#include "services/tracker/consumers.h"
+#include "services/tracker/acts/acts.h"
+#include "services/tracker/consumers/consumers.h"
 #include "services/tracker/keep.h"
 #include "services/tracker/keep_budgets.h"
-#include "services/tracker/vault_consumers.h"
-#include "services/tracker/verify.h"
+#include "services/tracker/vault/vault_consumers.h"
+#include "services/tracker/vault/verify.h"
 #include "tests/fuzz/damage.h"
 #include "tests/unit/tracker/stage.h"
 

@@ -10,7 +10,7 @@
 #include "common/config/cidr.h"
 #include "common/config/request.h"
 #include "proto/token.h"
-#include "services/tracker/position.h"
+#include "services/tracker/consumers/position.h"
 #include "tests/fuzz/input.h"
 
 enum { OUT_MAX = 1 << 17, WORD = 300 };

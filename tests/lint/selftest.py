@@ -91,7 +91,7 @@ class Layers(Lint):
                 ("common/store/x.c", "common/net/sock.h"),
                 ("common/config/x.c", "common/store/disk.h"),
                 ("common/net/x.c", "services/dlq/rows.h"),
-                ("services/dlq/x.c", "services/tracker/books.h"),
+                ("services/dlq/x.c", "services/tracker/vault/books.h"),
                 ("services/dlq/x.c", "tests/support/x.h"),
                 ("services/dlq/x.c", "rows.h")):
             self.finds(layers, name, "\n" + include(included), line=2)

@@ -101,13 +101,13 @@ byte k, m;
 
 /* ---- settling ---- */
 
-/* services/tracker/consumer_settle.c */
+/* services/tracker/consumers/consumer_settle.c */
 inline consumer_reject(e) {
     state[e] = LETTER;
     holder[e] = NOBODY
 }
 
-/* services/tracker/consumer_settle.c */
+/* services/tracker/consumers/consumer_settle.c */
 inline consumer_end(e) {
     assert(worked[e]); /* acknowledged, worked on */
     state[e] = ACKED;
@@ -115,7 +115,7 @@ inline consumer_end(e) {
 }
 
 /* Of a pull: an ack of each event by its number, or of a range. */
-/* services/tracker/consumer_settle.c */
+/* services/tracker/consumers/consumer_settle.c */
 inline consumer_settle(i) {
     for (k : 0 .. LAST) {
         if
@@ -128,7 +128,7 @@ inline consumer_settle(i) {
     k = 0
 }
 
-/* services/tracker/consumer_settle.c */
+/* services/tracker/consumers/consumer_settle.c */
 inline consumer_nack(e) {
     if
     :: count[e] >= MAX_DELIVER -> consumer_reject(e)
@@ -139,7 +139,7 @@ inline consumer_nack(e) {
 }
 
 /* A lease is over without a word. */
-/* services/tracker/consumer_settle.c */
+/* services/tracker/consumers/consumer_settle.c */
 inline consumer_lapse(e) {
     if
     :: BUG_LAPSE_IS_NOT_COUNTED -> state[e] = FREE_ALONE
@@ -156,7 +156,7 @@ inline model_put(i, e, copy) {
     again[i] = (copy -> again[i] | BIT(e) : again[i])
 }
 
-/* services/tracker/consumer.c */
+/* services/tracker/consumers/consumer.c */
 inline consumer_hand_fresh(i, e) {
     state[e] = LEASED;
     count[e] = 1;
@@ -164,7 +164,7 @@ inline consumer_hand_fresh(i, e) {
     model_put(i, e, false)
 }
 
-/* services/tracker/consumer.c */
+/* services/tracker/consumers/consumer.c */
 inline consumer_hand_again(i, e) {
     count[e] = count[e] + (state[e] == WAITING || state[e] == SUSPECT -> 1 : 0);
     state[e] = (SUSPECTED(e) -> LEASED_ALONE : LEASED);
@@ -173,7 +173,7 @@ inline consumer_hand_again(i, e) {
 }
 
 /* A suspect goes alone; then what comes again; then what is new. */
-/* services/tracker/consumer.c */
+/* services/tracker/consumers/consumer.c */
 inline consumer_offer(i) {
     if
     :: SUSPECTED(0) -> consumer_hand_again(i, 0)
@@ -211,7 +211,7 @@ inline model_settles() {
 }
 
 /* What was leased is offered again, and not counted again. */
-/* services/tracker/consumer_flight.c */
+/* services/tracker/consumers/consumer_flight.c */
 inline consumer_unpack() {
     for (m : 0 .. LAST) {
         state[m] = (state[m] == LEASED -> FREE : (state[m] == LEASED_ALONE -> FREE_ALONE : state[m]));
@@ -219,14 +219,14 @@ inline consumer_unpack() {
     m = 0
 }
 
-/* services/tracker/consumers.c */
+/* services/tracker/consumers/consumers.c */
 inline consumers_pull(i) {
     consumer_settle(i);
     pull[i] = HEARD
 }
 
 /* The answer leaves when all that it says is on disk: the settlements of its pull, too. */
-/* services/tracker/consumers_write.c */
+/* services/tracker/consumers/consumers_write.c */
 inline consumers_tell(i) {
     gate_has[i] = false;
     pull[i] = ANSWERED

@@ -282,7 +282,7 @@ inline sender_note(n) {
     seen[n] = true
 }
 
-/* services/tracker/ending.c */
+/* services/tracker/acts/ending.c */
 inline ending_apply() {
     ended = true;
     results++;
@@ -290,7 +290,7 @@ inline ending_apply() {
 }
 
 /* With tracker_commit: it is written. */
-/* services/tracker/acts.c */
+/* services/tracker/acts/acts.c */
 inline act_callback(n) {
     ack[n] = (ack[n] == NOTHING -> SAID : ack[n]); /* two answers to a number say the same */
     if

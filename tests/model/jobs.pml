@@ -134,12 +134,12 @@ inline pending_return() {
     fi
 }
 
-/* services/tracker/acts_submit.c */
+/* services/tracker/acts/acts_submit.c */
 inline submit_unsure() {
     stage = UNCERTAIN
 }
 
-/* services/tracker/acts_submit.c */
+/* services/tracker/acts/acts_submit.c */
 inline act_started(n) {
     if
     :: stage == WAITING && attempt_of[n] == attempt + 1 && (lease == n || BUG_START_OF_ANY_LEASE) ->
@@ -157,7 +157,7 @@ inline act_started(n) {
                     ((attempt_of[n] == attempt && started_lease == n) || BUG_REPORT_OF_ANY_ATTEMPT))
 #define HAS_LEASE(n) (lease == n || !BUG_LATE_REPORT_IS_DROPPED)
 
-/* services/tracker/acts_submit.c */
+/* services/tracker/acts/acts_submit.c */
 inline submit_outcome(n) {
     if
     :: report[n] == ACCEPTED && stage != TAKEN && stage != ENDED && HAS_LEASE(n) -> stage = TAKEN
@@ -168,7 +168,7 @@ inline submit_outcome(n) {
     lease = (lease == n -> 0 : lease)
 }
 
-/* services/tracker/acts_poll.c */
+/* services/tracker/acts/acts_poll.c */
 inline poll_outcome(n) {
     if
     :: report[n] == DONE && (stage != ENDED || BUG_ENDED_AGAIN) -> ending_apply()
@@ -177,13 +177,13 @@ inline poll_outcome(n) {
     lease = (lease == n -> 0 : lease)
 }
 
-/* services/tracker/ending.c */
+/* services/tracker/acts/ending.c */
 inline ending_apply() {
     stage = ENDED;
     results++
 }
 
-/* services/tracker/acts_poll.c */
+/* services/tracker/acts/acts_poll.c */
 inline act_outcome(n) {
     said[n] = HEARD;
     if
@@ -193,7 +193,7 @@ inline act_outcome(n) {
 }
 
 /* Nobody can say any more what became of it. */
-/* services/tracker/acts_due.c */
+/* services/tracker/acts/acts_due.c */
 inline due_expire() {
     ending_apply()
 }

@@ -134,14 +134,14 @@ inline model_take(way) {
 
 /* ---- the tracker ---- */
 
-/* services/tracker/ending.c */
+/* services/tracker/acts/ending.c */
 inline ending_letter() {
     letter = OPEN;
     outbox = true
 }
 
 /* Its answer came, by another way. */
-/* services/tracker/ending.c */
+/* services/tracker/acts/ending.c */
 inline ending_answered() {
     answered = true;
     letter = RESOLVED;
@@ -168,7 +168,7 @@ inline outbox_clear(row, acked) {
 }
 
 /* The answer waits at the gate. */
-/* services/tracker/acts_replay.c */
+/* services/tracker/acts/acts_replay.c */
 inline act_reinject(n) {
     if
     :: letter == OPEN || (BUG_JUDGED_AGAIN && letter != NONE) ->
@@ -184,7 +184,7 @@ inline act_reinject(n) {
     fi
 }
 
-/* services/tracker/acts_replay.c */
+/* services/tracker/acts/acts_replay.c */
 inline act_closing() {
     if
     :: letter == OPEN -> letter = DROPPED; outcome = DROPPED_BEFORE

@@ -3,7 +3,7 @@
 #define ALD_TESTS_TRACKER_AGAIN_H
 
 #include "services/tracker/pending_again.h"
-#include "services/tracker/vault_resubmits.h"
+#include "services/tracker/vault/vault_resubmits.h"
 #include "tests/unit/tracker/shop.h"
 
 #define AGAIN_PROFILE(ways)                                                                        \

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "common/base/text.h"
-#include "services/tracker/vault_index.h"
-#include "services/tracker/vault_open.h"
+#include "services/tracker/vault/vault_index.h"
+#include "services/tracker/vault/vault_open.h"
 
 static void rows_start(struct rows *self)
 {

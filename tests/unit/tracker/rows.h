@@ -2,7 +2,7 @@
 #ifndef ALD_TESTS_TRACKER_ROWS_H
 #define ALD_TESTS_TRACKER_ROWS_H
 
-#include "services/tracker/vault_letters.h"
+#include "services/tracker/vault/vault_letters.h"
 #include "tests/unit/store/folder.h"
 
 struct rows {

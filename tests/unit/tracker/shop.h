@@ -16,12 +16,12 @@
 #include <cmocka.h>
 
 #include "common/base/text.h"
-#include "services/tracker/acts.h"
-#include "services/tracker/acts_submit.h"
+#include "services/tracker/acts/acts.h"
+#include "services/tracker/acts/acts_submit.h"
 #include "services/tracker/commands.h"
 #include "services/tracker/pending_submit.h"
-#include "services/tracker/vault_letters.h"
-#include "services/tracker/vault_submits.h"
+#include "services/tracker/vault/vault_letters.h"
+#include "services/tracker/vault/vault_submits.h"
 #include "tests/unit/tracker/kept.h"
 
 static const char SHOP[] =

@@ -1,5 +1,5 @@
 /* Callbacks on their way to tasks, over a real store: rules 5, 6, 9, 10 and 16 of GUARANTEES.md. */
-#include "services/tracker/acts.h"
+#include "services/tracker/acts/acts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/arrival.h"
-#include "services/tracker/vault_letters.h"
+#include "services/tracker/acts/arrival.h"
+#include "services/tracker/vault/vault_letters.h"
 #include "tests/unit/tracker/stage.h"
 
 static const char *take(struct stage *stage, const struct stage_callback *callback)

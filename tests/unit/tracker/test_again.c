@@ -1,9 +1,9 @@
 /* Tasks that a person has made anew: rule 7 of GUARANTEES.md, as far as it is one process. Each
  * step with a kill after it, what may be answered after all, and how long what was submitted is
  * kept. */
-#include "services/tracker/again.h"
-#include "services/tracker/vault_again.h"
-#include "services/tracker/vault_purge.h"
+#include "services/tracker/acts/again.h"
+#include "services/tracker/vault/vault_again.h"
+#include "services/tracker/vault/vault_purge.h"
 #include "tests/unit/tracker/shop.h"
 
 static const struct msg_outcome refused = {

@@ -1,7 +1,7 @@
 /* What becomes of a callback: task x verdict x proof x trust, as rules 3, 7, 8, 9 and 10 of
  * GUARANTEES.md have it.
  */
-#include "services/tracker/arrival.h"
+#include "services/tracker/acts/arrival.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Each identity of rule 8 of GUARANTEES.md, broken on purpose, is named. */
-#include "services/tracker/books.h"
+#include "services/tracker/vault/books.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

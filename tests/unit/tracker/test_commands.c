@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_purge.h"
+#include "services/tracker/vault/vault_purge.h"
 #include "tests/unit/tracker/stage.h"
 
 static struct msg_answer answer;

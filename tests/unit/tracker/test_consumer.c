@@ -1,5 +1,5 @@
 /* What is handed out when, and what is counted: rule 17 of GUARANTEES.md. */
-#include "services/tracker/consumer.h"
+#include "services/tracker/consumers/consumer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* What a consumer has in flight, as bytes: what comes back is what went in, and nothing that lies
  * in a damaged row does harm. */
-#include "services/tracker/consumer_inside.h"
+#include "services/tracker/consumers/consumer_inside.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Durable consumers over a real store, without a socket: what is on disk when what is sent, and
  * what is left of it when the tracker is killed in between. Rules 7 and 17 of GUARANTEES.md. */
-#include "services/tracker/consumers.h"
+#include "services/tracker/consumers/consumers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,12 +12,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
-#include "services/tracker/consumer.h"
+#include "services/tracker/consumers/consumer.h"
 #include "services/tracker/events.h"
 #include "services/tracker/feed.h"
-#include "services/tracker/reader_inside.h"
+#include "services/tracker/reader/reader_inside.h"
 #include "services/tracker/rest.h"
-#include "services/tracker/vault_consumers.h"
+#include "services/tracker/vault/vault_consumers.h"
 #include "tests/unit/tracker/stage.h"
 
 #define TO_THE_END ((UINT64_C(1) << 53) - 1)

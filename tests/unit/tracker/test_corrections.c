@@ -2,7 +2,7 @@
  * of GUARANTEES.md. One event, then one that corrects it; the task has ended once, in the books and
  * for ever. */
 #include "services/tracker/pending_figures.h"
-#include "services/tracker/recount.h"
+#include "services/tracker/vault/recount.h"
 #include "tests/unit/tracker/shop.h"
 
 static const struct stage_again publish = {.by_person = true, .publish = true};

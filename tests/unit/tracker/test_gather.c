@@ -1,6 +1,6 @@
 /* Rows on their way into the index: in the order of tasks, each once, and those that come meanwhile
  * wait. */
-#include "services/tracker/gather.h"
+#include "services/tracker/vault/gather.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* A heap is filled in the order of results and comes out in that of tasks. */
-#include "services/tracker/graves.h"
+#include "services/tracker/vault/graves.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* What a re-injection would do, told and not done: each answer against what act_reinject then does.
  */
-#include "services/tracker/acts_judge.h"
+#include "services/tracker/acts/acts_judge.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What polls say and what clocks end: rules 1, 2, 3 and 15 of GUARANTEES.md, over a real store. */
-#include "services/tracker/acts.h"
+#include "services/tracker/acts/acts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_letters.h"
+#include "services/tracker/vault/vault_letters.h"
 #include "tests/unit/tracker/stage.h"
 
 enum { STALE_MS = 45000, GIVE_UP_MS = 600000, GRACE_MS = 60000 };

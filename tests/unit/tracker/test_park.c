@@ -1,5 +1,5 @@
 /* Callbacks that wait for their task: the oldest first, each until its own time. */
-#include "services/tracker/park.h"
+#include "services/tracker/acts/park.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

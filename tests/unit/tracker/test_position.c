@@ -1,4 +1,4 @@
-#include "services/tracker/position.h"
+#include "services/tracker/consumers/position.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The room that strangers get: rule 6 of GUARANTEES.md. */
-#include "services/tracker/quota.h"
+#include "services/tracker/acts/quota.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What the reader tells of the feed and of one task. */
-#include "services/tracker/reader_inside.h"
+#include "services/tracker/reader/reader_inside.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_purge.h"
+#include "services/tracker/vault/vault_purge.h"
 #include "tests/unit/tracker/rows.h"
 
 /* What the reader's thread keeps from question to question. */

@@ -1,5 +1,5 @@
 /* Letters that wait for the dlq, as those who list letters see them. rules.md 18. */
-#include "services/tracker/reader_inside.h"
+#include "services/tracker/reader/reader_inside.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* All rows counted again, against the books, while rows come, move and go. rules 8 and 25 of
  * GUARANTEES.md. */
-#include "services/tracker/recount.h"
+#include "services/tracker/vault/recount.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_purge.h"
+#include "services/tracker/vault/vault_purge.h"
 #include "tests/unit/tracker/rows.h"
 
 struct scene {

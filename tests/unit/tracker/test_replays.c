@@ -1,6 +1,6 @@
 /* Letters that come back from the dlq: rule 7 of GUARANTEES.md, row by row, as far as the tracker
  * decides. */
-#include "services/tracker/acts.h"
+#include "services/tracker/acts/acts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_letters.h"
-#include "services/tracker/vault_purge.h"
+#include "services/tracker/vault/vault_letters.h"
+#include "services/tracker/vault/vault_purge.h"
 #include "tests/unit/tracker/stage.h"
 
 static const struct stage_again schedule = {0};

@@ -11,12 +11,12 @@
 
 #include "common/base/clock.h"
 #include "services/tracker/calls.h"
-#include "services/tracker/consumers.h"
+#include "services/tracker/consumers/consumers.h"
+#include "services/tracker/consumers/sinks.h"
 #include "services/tracker/jobs.h"
 #include "services/tracker/keep.h"
 #include "services/tracker/outbox.h"
 #include "services/tracker/query.h"
-#include "services/tracker/sinks.h"
 #include "tests/unit/tracker/stage.h"
 
 /* The parts that this stage has not: each rests as long as it is told here. */

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_index.h"
-#include "services/tracker/vault_letters.h"
+#include "services/tracker/vault/vault_index.h"
+#include "services/tracker/vault/vault_letters.h"
 #include "tests/unit/tracker/stage.h"
 
 static void take(struct stage *stage, uint64_t task, const char *query, const char *want)

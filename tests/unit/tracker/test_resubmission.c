@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/base/guard.h"
-#include "services/tracker/arrival.h"
+#include "services/tracker/acts/arrival.h"
 #include "services/tracker/submission.h"
 
 static const struct resubmission_facts late = {

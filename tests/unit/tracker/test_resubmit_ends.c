@@ -1,7 +1,7 @@
 /* What ends a task that is submitted again, or holds it up: failures by a code, refusals,
  * deadlines, profiles that change their mind, purging. Rules 2, 15, 16 and 19 of GUARANTEES.md, as
  * far as they are one process. */
-#include "services/tracker/vault_purge.h"
+#include "services/tracker/vault/vault_purge.h"
 #include "tests/unit/tracker/again.h"
 
 #define ANSWERED .left = true, .answered = true, .http = 200, .then = "code", .scope = "task"

@@ -1,5 +1,5 @@
 /* When a sink is left alone, and how it comes back. */
-#include "services/tracker/sink_breaker.h"
+#include "services/tracker/consumers/sink_breaker.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

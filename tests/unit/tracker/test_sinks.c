@@ -1,6 +1,6 @@
 /* What a sink does with the events that it is handed out: leases, outcomes, and what it says of
  * them to its consumer, which the test plays. */
-#include "services/tracker/sinks.h"
+#include "services/tracker/consumers/sinks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
-#include "services/tracker/consumers.h"
+#include "services/tracker/consumers/consumers.h"
 #include "services/tracker/rest.h"
 
 static int64_t now_ms;

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/acts.h"
-#include "services/tracker/vault_letters.h"
+#include "services/tracker/acts/acts.h"
+#include "services/tracker/vault/vault_letters.h"
 #include "tests/unit/tracker/stage.h"
 
 static const struct stage_again schedule = {0};

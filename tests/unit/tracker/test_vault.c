@@ -1,6 +1,6 @@
 /* What the tracker keeps on disk, written and read back. rules 8, 11 and 16 of GUARANTEES.md, as
  * far as the store goes. */
-#include "services/tracker/vault.h"
+#include "services/tracker/vault/vault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_index.h"
+#include "services/tracker/vault/vault_index.h"
 #include "tests/unit/tracker/rows.h"
 
 static void test_example(void **state)

@@ -1,5 +1,5 @@
 /* Rows of durable consumers, and what is kept for them. Rule 17 of GUARANTEES.md. */
-#include "services/tracker/vault_consumers.h"
+#include "services/tracker/vault/vault_consumers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "common/base/guard.h"
-#include "services/tracker/vault_purge.h"
-#include "services/tracker/vault_sql.h"
+#include "services/tracker/vault/vault_purge.h"
+#include "services/tracker/vault/vault_sql.h"
 #include "tests/unit/tracker/rows.h"
 
 static void keep_row(void *arg, const struct vault_consumer *row)

@@ -1,6 +1,6 @@
 /* A run of the index in steps, and a kill in the middle of it: what is in the index by then is also
  * among the rows that are read back, and nobody may take one for two. */
-#include "services/tracker/vault.h"
+#include "services/tracker/vault/vault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_index.h"
-#include "services/tracker/vault_purge.h"
+#include "services/tracker/vault/vault_index.h"
+#include "services/tracker/vault/vault_purge.h"
 #include "tests/unit/tracker/rows.h"
 
 enum { TASKS = 9 };

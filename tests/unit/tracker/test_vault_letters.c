@@ -1,6 +1,6 @@
 /* Letters, their outbox, and senders: rules 5, 6, 9 and 18 of GUARANTEES.md, as far as the store
  * goes. */
-#include "services/tracker/vault_letters.h"
+#include "services/tracker/vault/vault_letters.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

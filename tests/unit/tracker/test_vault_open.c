@@ -1,5 +1,5 @@
 /* What a start reads back is what has not ended, whatever is indexed and wherever it is polled. */
-#include "services/tracker/vault_open.h"
+#include "services/tracker/vault/vault_open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_ways.h"
+#include "services/tracker/vault/vault_ways.h"
 #include "tests/unit/tracker/rows.h"
 
 enum { TASKS = 400, STEPS = 12, STEP = TASKS / STEPS };

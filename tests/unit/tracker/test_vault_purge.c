@@ -1,5 +1,5 @@
 /* What is deleted by age, and what stays. rules 7 and 8 of GUARANTEES.md. */
-#include "services/tracker/vault.h"
+#include "services/tracker/vault/vault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "services/tracker/vault_consumers.h"
-#include "services/tracker/vault_purge.h"
-#include "services/tracker/vault_pushes.h"
+#include "services/tracker/vault/vault_consumers.h"
+#include "services/tracker/vault/vault_purge.h"
+#include "services/tracker/vault/vault_pushes.h"
 #include "tests/unit/tracker/rows.h"
 
 static void test_arrivals_of_a_task(void **state)

@@ -12,7 +12,7 @@
 
 #include "services/tracker/commands.h"
 #include "services/tracker/pending_rules.h"
-#include "services/tracker/vault_ways.h"
+#include "services/tracker/vault/vault_ways.h"
 #include "tests/unit/tracker/stage.h"
 
 #define HOST "https://queue.fal.run"
