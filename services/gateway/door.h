@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #include "services/gateway/current.h"
-#include "services/gateway/http.h"
+#include "services/gateway/http/http.h"
 #include "services/gateway/intake.h"
 #include "services/gateway/keychain.h"
 #include "services/gateway/keyring.h"

@@ -15,10 +15,10 @@
 #include "common/base/text.h"
 #include "common/net/alarm.h"
 #include "common/store/disk_meter.h"
-#include "services/gateway/api.h"
+#include "services/gateway/api/api.h"
 #include "services/gateway/door.h"
 #include "services/gateway/drain.h"
-#include "services/gateway/facade.h"
+#include "services/gateway/facade/facade.h"
 #include "services/gateway/ledger.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include "common/config/profile.h"
 #include "proto/messages.h"
 #include "proto/token.h"
-#include "services/gateway/http.h"
+#include "services/gateway/http/http.h"
 #include "services/gateway/peer.h"
 #include "services/gateway/proof.h"
 

@@ -9,7 +9,7 @@
 #include "common/config/profile.h"
 #include "common/config/settings.h"
 #include "proto/messages.h"
-#include "services/gateway/http.h"
+#include "services/gateway/http/http.h"
 
 struct peer_rules {
     size_t count;

@@ -11,7 +11,7 @@
 
 #include "common/config/profile.h"
 #include "proto/words.h"
-#include "services/gateway/http.h"
+#include "services/gateway/http/http.h"
 #include "services/gateway/keychain.h"
 
 /* What the door knows of a message. */

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigprocmask(SIG_BLOCK, &stop, NULL);
-    /* As in services/gateway/http.c. */
+    /* As in services/gateway/http/http.c. */
     const char *options[] = {"listening_ports",
                              "127.0.0.1:0",
                              "num_threads",

@@ -14,23 +14,23 @@ def source(name):
 
 
 def sources():
-    return "".join(path.read_text(encoding="utf-8") for path in sorted(GATEWAY.glob("api_*.c")))
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(GATEWAY.glob("api/api_*.c")))
 
 
 def test_routes():
-    code = set(re.findall(r'\{"([A-Z]+)", "(/[^"]*)", api_', source("api.c")))
+    code = set(re.findall(r'\{"([A-Z]+)", "(/[^"]*)", api_', source("api/api.c")))
     documented = set(re.findall(r"^### `([A-Z]+) (/[^`]*)`", DOC, re.MULTILINE))
     assert len(code) >= 15 and code == documented
 
 
 def test_paths_of_the_facade():
-    code = set(re.findall(r'\{"(/[^"]*)", FACADE_', source("facade_ask.c")))
+    code = set(re.findall(r'\{"(/[^"]*)", FACADE_', source("facade/facade_ask.c")))
     words = set(re.findall(r"`(/[A-Za-z.]+)`", DOC))
     assert len(code) >= 5 and code <= words, code - words
 
 
 def test_fields_of_the_facade():
-    table = re.search(r"ASK_OURS.*?\};", source("facade_ask.c"), re.DOTALL).group()
+    table = re.search(r"ASK_OURS.*?\};", source("facade/facade_ask.c"), re.DOTALL).group()
     names = set(re.findall(r'"(\w+)"', table))
     documented = set(re.findall(r"`(\w+)`", DOC))
     assert len(names) >= 7 and names <= documented, names - documented
@@ -49,5 +49,5 @@ def test_members_of_bodies():
 def test_members_of_answers():
     event = (ROOT / "common/config/event_json.c").read_text(encoding="utf-8")
     names = set(re.findall(r'(?:ald_json_out_(?!base64)[a-z0-9_]+|ald_event_value)\(out, "([a-z_]+)"',
-                           source("json_view.c") + source("json_view_desk.c") + event))
+                           source("api/json_view.c") + source("api/json_view_desk.c") + event))
     assert len(names) >= 40 and names <= WORDS, names - WORDS

@@ -21,7 +21,7 @@ def source(name):
 
 
 def sources():
-    return "".join(path.read_text(encoding="utf-8") for path in sorted(GATEWAY.glob("api_*.c")))
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(GATEWAY.glob("api/api_*.c")))
 
 
 def routes(listener, prefix=""):
@@ -49,7 +49,7 @@ def parameters(listener="private"):
 
 
 def facade_paths():
-    return {path for path in re.findall(r'\{"(/[^"]*)", FACADE_', source("facade_ask.c"))}
+    return {path for path in re.findall(r'\{"(/[^"]*)", FACADE_', source("facade/facade_ask.c"))}
 
 
 def test_example():
@@ -95,7 +95,7 @@ def test_parts_of_paths_are_declared():
 
 
 def test_routes_of_the_api():
-    code = set(re.findall(r'\{"([A-Z]+)", "(/[^"]*)", api_', source("api.c")))
+    code = set(re.findall(r'\{"([A-Z]+)", "(/[^"]*)", api_', source("api/api.c")))
     documented = {(method, path) for method, path in routes("private") if path not in facade_paths()}
     assert len(code) >= 30 and code == documented
 

@@ -11,8 +11,8 @@
 #include "common/base/text.h"
 #include "common/config/extract.h"
 #include "common/net/sock.h"
-#include "services/gateway/api_call.h"
-#include "services/gateway/facade.h"
+#include "services/gateway/api/api_call.h"
+#include "services/gateway/facade/facade.h"
 #include "tests/fuzz/fill.h"
 
 enum { API_TEXT_MAX = 4096, API_FRAMES_MAX = 8, API_ASKED_MAX = 12, API_MSG_MAX = 8192 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/config/profile_request.h"
-#include "services/gateway/facade_ask.h"
+#include "services/gateway/facade/facade_ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "services/gateway/http_frame.h"
-#include "services/gateway/http_head.h"
+#include "services/gateway/http/http_frame.h"
+#include "services/gateway/http/http_head.h"
 #include "tests/fuzz/input.h"
 #include "tests/unit/gateway/head_laid.h"
 

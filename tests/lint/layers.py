@@ -28,14 +28,14 @@ PUBLIC = {"common/client/aldaba.h": ("stdbool.h", "stddef.h", "stdint.h")}
 
 # Third-party headers and the files that may include them.
 HOMES = {
-    "civetweb.h": ("services/gateway/http.c",),
+    "civetweb.h": ("services/gateway/http/http.c",),
     "curl/*": ("services/poller/fetch.c", "services/poller/fetch_ask.[ch]", "services/poller/fetch_shard.[ch]",
                "services/ctl/api.c"),
     "msgpack.h": ("proto/wire.c",),
     "msgpack/*": ("proto/wire.c",),
     "yaml.h": ("common/config/yaml.c",),
     "sqlite3.h": ("common/store/sqlite.c", "common/store/sqlite.h"),
-    "jansson.h": ("services/gateway/json*.c", "services/ctl/*.c"),
+    "jansson.h": ("services/gateway/api/json*.c", "services/ctl/*.c"),
     "gcrypt.h": ("common/base/digest.c",),
     "sodium.h": ("common/base/digest.c",),
     "czmq.h": ("common/net/*", "services/*"),

@@ -120,9 +120,9 @@ class Layers(Lint):
                 ("common/base/x.c", "cmocka.h")):
             self.finds(layers, name, system(header))
         for name, header in (
-                ("services/gateway/http.c", "civetweb.h"),
+                ("services/gateway/http/http.c", "civetweb.h"),
                 ("services/ctl/api.c", "curl/curl.h"),
-                ("services/gateway/json_task.c", "jansson.h"),
+                ("services/gateway/api/json_task.c", "jansson.h"),
                 ("common/base/digest.c", "gcrypt.h"),
                 ("common/base/x.c", "stdio.h")):
             self.passes(layers, name, system(header))

@@ -5,7 +5,7 @@
 #define ALD_TESTS_GATEWAY_HEAD_LAID_H
 
 #include "common/base/span.h"
-#include "services/gateway/http.h"
+#include "services/gateway/http/http.h"
 
 enum { HEAD_LAID_MAX = 64 * 1024 };
 

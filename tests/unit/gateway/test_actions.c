@@ -1,6 +1,6 @@
 /* The record of what people did: what is written is found again, newest first, page by page; it
  * stays bounded, and half a line spoils no other. */
-#include "services/gateway/actions.h"
+#include "services/gateway/api/actions.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The query of a request to the API: what is taken, and how what is not taken is refused. */
-#include "services/gateway/api_query.h"
+#include "services/gateway/api/api_query.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "services/gateway/audit.h"
+#include "services/gateway/api/audit.h"
 
 static struct audit books;
 

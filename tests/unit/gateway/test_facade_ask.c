@@ -1,5 +1,5 @@
 /* The ways in which clients of in.php, res.php and createTask really send, and what each asks. */
-#include "services/gateway/facade_ask.h"
+#include "services/gateway/facade/facade_ask.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

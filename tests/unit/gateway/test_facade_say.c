@@ -1,5 +1,5 @@
 /* What clients of the facade are told, to the byte. */
-#include "services/gateway/facade_say.h"
+#include "services/gateway/facade/facade_say.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Where a request ends, by its head alone: what leaves a choice is refused. The library itself is
  * in tests/component/test_http.py. */
-#include "services/gateway/http_frame.h"
+#include "services/gateway/http/http_frame.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "common/base/guard.h"
-#include "services/gateway/http_head.h"
+#include "services/gateway/http/http_head.h"
 #include "tests/unit/gateway/head_laid.h"
 
 static struct head_laid laid;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "common/base/guard.h"
-#include "services/gateway/http_watch.h"
+#include "services/gateway/http/http_watch.h"
 
 enum { THREADS_MAX = 4, HEAD_MS = 4000 };
 

@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 #include "common/config/event_json.h"
-#include "services/gateway/json_in.h"
-#include "services/gateway/json_view.h"
+#include "services/gateway/api/json_in.h"
+#include "services/gateway/api/json_view.h"
 
 static struct ald_buf text;
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "services/gateway/metrics_merge.h"
+#include "services/gateway/api/metrics_merge.h"
 
 static void test_example(void **state)
 {
