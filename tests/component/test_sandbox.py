@@ -310,6 +310,29 @@ def test_a_seed_repeats_and_ids_do_not(tmp_path):
     assert len(set(first_ids)) == 40 and all(task_id.isdigit() for task_id in first_ids)
 
 
+def test_it_knows_its_tasks_after_a_kill(tmp_path):
+    """With --memory: answers are given on, what is not ready is not, and callbacks are lost."""
+    file = tmp_path / "tasks"
+    arguments = ("--memory", str(file))
+    with running(tmp_path, *arguments) as first:
+        ready = submit(first, solve=0, answer="A|B")
+        slow = submit(first, solve=60)
+        failed, never, lost = (submit(first, solve=0, fate=fate) for fate in ("error", "never", "lost"))
+        first.daemon.kill9()
+    with open(file, "a", encoding="utf-8") as torn:
+        torn.write('{"id": "1", "fate": "ok", "ans')
+    for _ in range(2):
+        with running(tmp_path, *arguments, name="again") as again:
+            assert poll(again, ready).text == "OK|A|B"
+            assert poll(again, slow).text == poll(again, never).text == "CAPCHA_NOT_READY"
+            assert poll(again, failed).text == "ERROR_CAPTCHA_UNSOLVABLE"
+            assert poll(again, lost).text == poll(again, "1").text == "ERROR_WRONG_CAPTCHA_ID"
+            assert stats(again)["submitted"] == 0
+            submit(again)
+    with running(tmp_path, name="without") as other:
+        assert poll(other, ready).text == "ERROR_WRONG_CAPTCHA_ID"
+
+
 def test_the_ledger_adds_up(sandbox, receiver):
     before, got = stats(sandbox), len(receiver.got)
     ids = sandbox.get("/_sandbox/submit", n=300, pingback=receiver.door, solve=0.05).json()["ids"]

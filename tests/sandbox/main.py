@@ -53,6 +53,8 @@ def parse_arguments(argv):
     add("--key", default="", help="the only account key that is accepted (default: any)")
     add("--whsec", default="whsec_c2FuZGJveC1zYW5kYm94LXNhbmQ=",
         help="what webhooks of predictions are signed with")
+    add("--memory", default="", metavar="FILE",
+        help="keep tasks and their answers here, and know them after a restart")
     add("--seed", type=int, default=1, help="the same seed makes the same choices")
     add("--fates", type=weights(FATES), default={}, metavar="NAME=WEIGHT,...",
         help=f"weights of fates (default: ok), such as {DEMONSTRATION}")

@@ -10,6 +10,7 @@ import time
 
 from callbacks import BREAK, Caller
 from fates import ERROR_CODE, FATES, MOODS, ORDERS, Chooser, make_answer
+from memory import Memory
 
 EPOCH_S = 1767225600  # 2026-01-01
 REORDER_DEPTH = 4
@@ -63,6 +64,7 @@ class Provider:
     def __init__(self, options):
         self.options = options
         self.tasks = {}
+        self.memory = Memory(options.memory)
         self.caller = Caller(options)
         self.fates = Chooser(options.seed, options.fates, "ok")
         self.moods = Chooser(options.seed, options.moods, "truth")
@@ -101,6 +103,7 @@ class Provider:
         luck = random.Random(f"{self.options.seed}/solve/{task.index}")
         solve_s = task.number("solve", self.options.solve * luck.uniform(0.5, 1.5))
         task.ready_at = asyncio.get_running_loop().time() + solve_s
+        self.memory.add(task, solve_s)
         return task
 
     def wanted_fate(self, params):
@@ -188,13 +191,16 @@ class Provider:
         if not task_id.isdigit():
             return False, "ERROR_WRONG_ID_FORMAT"
         task = self.tasks.get(task_id)
-        if task is None or task.fate == "lost" or task.forgotten():
+        if task is not None and not task.forgotten():
+            known = task.fate, task.answer, asyncio.get_running_loop().time() >= task.ready_at
+        else:
+            known = self.memory.find(task_id)
+        if not known or known[0] == "lost":
             return False, "ERROR_WRONG_CAPTCHA_ID"
-        if task.fate == "never" or asyncio.get_running_loop().time() < task.ready_at:
+        fate, answer, ready = known
+        if fate == "never" or not ready:
             return False, "CAPCHA_NOT_READY"
-        if task.fate == "error":
-            return False, ERROR_CODE
-        return True, task.answer
+        return fate != "error", answer
 
     def mood_of_poll(self, task_ids):
         """Count a poll and say how it is to be answered: the task's own list first, then luck."""
