@@ -29,7 +29,9 @@ void inbox_begin(struct inbox *self, zframe_t **who_p, const char *instance, uin
 static bool inbox_goes_on(const struct msg_ack *run, const struct msg_ack *ack)
 {
     return run->count > 0 && run->count < ALD_ACK_COUNT_MAX && ack->num == run->num + run->count &&
-           strcmp(ack->disposition, run->disposition) == 0 && strcmp(ack->reason, run->reason) == 0;
+           strcmp(ack->disposition, run->disposition) == 0 &&
+           strcmp(ack->reason, run->reason) == 0 && ack->task == run->task &&
+           strcmp(ack->cause, run->cause) == 0;
 }
 
 void inbox_ack(struct inbox *self, const struct msg_ack *ack)
