@@ -14,14 +14,19 @@
 
 static const char SEAT_IPC[] = "ipc://";
 
+static void seat_folder(const struct ald_seat *self, char out[ALD_SEAT_PATH])
+{
+    size_t len = (size_t)(strrchr(self->path, '/') - self->path);
+    ald_text_cut(out, ALD_SEAT_PATH, ald_span_of(self->path, len > 0 ? len : 1));
+}
+
 /* ZeroMQ says "address in use" whatever keeps it from making a socket: so it is looked at before.
  */
 static enum ald_rc seat_look(const struct ald_seat *self, const char *endpoint, struct ald_err *err)
 {
     struct stat facts;
-    char folder[sizeof self->path];
-    size_t len = (size_t)(strrchr(self->path, '/') - self->path);
-    ald_text_cut(folder, sizeof folder, ald_span_of(self->path, len > 0 ? len : 1));
+    char folder[ALD_SEAT_PATH];
+    seat_folder(self, folder);
     if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
         return ald_err_set(err, ALD_IO,
                            "%s: no socket can be made in the folder %s: %s; let the user of this "
@@ -111,6 +116,9 @@ bool ald_seat_lost(const struct ald_seat *self)
 enum ald_rc ald_seat_regain(struct ald_seat *self, const char *endpoint, struct ald_err *err)
 {
     const int had = self->lock;
+    char folder[ALD_SEAT_PATH];
+    seat_folder(self, folder);
+    (void)!mkdir(folder, 0700); /* there, gone, or not to be made: the look tells */
     enum ald_rc rc = seat_look(self, endpoint, err);
     if (rc != ALD_OK || seat_locked(self))
         return rc;

@@ -14,10 +14,12 @@
 #include "common/base/guard.h"
 #include "common/base/rc.h"
 
+enum { ALD_SEAT_PATH = 128 };
+
 struct ald_seat {
-    char path[128]; /* "" = none: tcp://, or not bound */
-    int lock;       /* -1 = none */
-    dev_t device;   /* of the socket's file */
+    char path[ALD_SEAT_PATH]; /* "" = none: tcp://, or not bound */
+    int lock;                 /* -1 = none */
+    dev_t device;             /* of the socket's file */
     ino_t inode;
 };
 
@@ -32,8 +34,8 @@ ALD_NODISCARD enum ald_rc ald_seat_take(struct ald_seat *self, const char *endpo
 void ald_seat_taken(struct ald_seat *self);
 /* Is what is there now not what was taken? False for none. */
 bool ald_seat_lost(const struct ald_seat *self);
-/* Before a lost one is bound again: as ald_seat_take, and the lock is kept if it is still there.
- * What fails changes nothing. */
+/* Before a lost one is bound again: as ald_seat_take, and the lock is kept if it is still there;
+ * the folder is made, as at a start. What fails changes nothing. */
 ALD_NODISCARD enum ald_rc ald_seat_regain(struct ald_seat *self, const char *endpoint,
                                           struct ald_err *err);
 /* Give the lock back. The files stay: removing them would race with the next owner. */
