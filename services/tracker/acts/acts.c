@@ -106,6 +106,7 @@ static void act_judge(struct tracker *self, struct act *act)
 static void act_decide_known(struct tracker *self, struct act *act)
 {
     struct vault_letters_of had;
+    enum ald_state state;
     if (act->letter && act->letter->reason == ALD_REASON_CONFLICT)
         return;
     vault_letters_of(&self->vault, act->task, act->digest, &had);
@@ -114,6 +115,9 @@ static void act_decide_known(struct tracker *self, struct act *act)
         act->facts.conflicts = had.conflicts;
     }
     act->facts.conflict_known = had.known;
+    act->facts.ended_before = act->facts.task == ARRIVAL_TASK_ENDED &&
+                              arrival_end(&act->verdict, &state) &&
+                              vault_end_was(&self->vault, &act->end, state, act->digest);
     arrival_decide(&act->facts, &act->decision);
 }
 

@@ -92,6 +92,8 @@ static void arrival_ended(const struct arrival_facts *facts, struct arrival_deci
         return;
     if (!own && state == had && strcmp(facts->digest, facts->ended_digest) == 0)
         return;
+    if (facts->ended_before)
+        return; /* it was read since, and found to be wrong */
     if (own && arrival_believed(facts) && !facts->profile->late_results_kept) {
         out->disposition = ALD_DISP_APPLIED;
         out->corrects = true;

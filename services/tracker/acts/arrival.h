@@ -35,6 +35,7 @@ struct arrival_facts {
     const char *task_provider_id; /* of an open or ended task; "" = not known */
     enum ald_state ended_state;   /* with ARRIVAL_TASK_ENDED */
     const char *ended_digest;
+    bool ended_before;   /* what it says was published, and corrected since */
     unsigned letters;    /* that the task has had */
     unsigned conflicts;  /* of those, about conflicts */
     bool conflict_known; /* one of them has this digest */

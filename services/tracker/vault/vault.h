@@ -101,8 +101,8 @@ struct vault_end {
     char digest[65];
     char provider_id[ALD_PROVIDER_ID_MAX];
     uint64_t seq;
-    bool called; /* by a callback */
-    bool corrected;
+    bool called;       /* by a callback */
+    uint64_t corrects; /* the event that this one took the place of; 0 = none */
 };
 
 /* sync_beside: commits settle later, as store.h says. */
@@ -179,6 +179,10 @@ void vault_result_add(struct vault *self, struct vault_result *result);
 /* How an ended task ended. seq: where its result is if the caller knows, else 0. False: it has no
  * result here. */
 bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vault_end *out);
+/* Did an event that `end` took the place of, itself or by others in between, say this? As far as
+ * they are kept, and 16 back. */
+bool vault_end_was(struct vault *self, const struct vault_end *end, enum ald_state state,
+                   const char *digest);
 
 /* A line for a task's timeline. */
 void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *what,

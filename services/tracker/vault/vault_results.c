@@ -6,7 +6,7 @@
 
 /* Every now and then the bytes of all results so far, so that purging finds what lies so many bytes
  * behind the newest without reading any. */
-enum { VAULT_SUM_ROWS = 1000, VAULT_SUM_BYTES = 1 << 20 };
+enum { VAULT_SUM_ROWS = 1000, VAULT_SUM_BYTES = 1 << 20, VAULT_CORRECTIONS_MAX = 16 };
 
 static void vault_sum(struct vault *self, uint64_t seq, size_t bytes)
 {
@@ -129,10 +129,25 @@ bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vaul
         ald_text_cut(out->digest, sizeof out->digest, ald_stmt_text(stmt, 1));
         ald_text_cut(out->provider_id, sizeof out->provider_id, ald_stmt_text(stmt, 2));
         out->called = ald_stmt_i64(stmt, 3) != 0;
-        out->corrected = ald_stmt_i64(stmt, 4) != 0;
+        out->corrects = (uint64_t)ald_stmt_i64(stmt, 4);
     }
     ald_stmt_reset(stmt);
     return found;
+}
+
+bool vault_end_was(struct vault *self, const struct vault_end *end, enum ald_state state,
+                   const char *digest)
+{
+    uint64_t seq = end->corrects;
+    for (int back = 0; seq != 0 && back < VAULT_CORRECTIONS_MAX; back++) {
+        struct vault_end before;
+        if (!vault_end_find(self, 0, seq, &before))
+            return false;
+        if (before.state == state && strcmp(before.digest, digest) == 0)
+            return true;
+        seq = before.corrects;
+    }
+    return false;
 }
 
 void vault_note(struct vault *self, uint64_t task, int64_t at_ms, const char *what,

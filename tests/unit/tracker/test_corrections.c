@@ -219,6 +219,27 @@ static void test_a_person_publishes(void **state)
     recounted(stage);
 }
 
+/* A late copy of what was published, read and corrected is no new conflict. */
+static void test_what_was_corrected_comes_again(void **state)
+{
+    struct stage *stage = *state;
+    uint64_t task = stage_register(stage, "two", "77");
+    assert_string_equal(say(stage, task, "id=77&code=A"), "applied");
+    for (const char *next = "BC"; *next != '\0'; next++) {
+        char query[] = "id=77&code=?";
+        query[sizeof query - 2] = *next;
+        assert_string_equal(say(stage, task, query), "dead");
+        assert_string_equal(stage_reinject(stage, &publish).disposition, "corrected");
+    }
+    stage_restart(stage, NULL);
+    assert_string_equal(say(stage, task, "id=77&code=A"), "duplicate");
+    assert_string_equal(say(stage, task, "id=77&code=B"), "duplicate");
+    assert_string_equal(say(stage, task, "id=77&code=C"), "duplicate");
+    assert_int_equal(stage_book(stage, BOOK_LETTERS_MADE), 2);
+    assert_string_equal(say(stage, task, "id=77&code=D"), "dead");
+    recounted(stage);
+}
+
 /* What can't be published stays, and says why. */
 static void test_refused(void **state)
 {
@@ -265,7 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_SHOP(test_example),  IN_SHOP(test_once),  IN_SHOP(test_not_after_a_cancel),
         IN_SHOP(test_outcomes), IN_SHOP(test_kept),  IN_SHOP(test_a_person_publishes),
-        IN_SHOP(test_refused),  IN_SHOP(test_joins),
+        IN_SHOP(test_refused),  IN_SHOP(test_joins), IN_SHOP(test_what_was_corrected_comes_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
