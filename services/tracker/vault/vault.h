@@ -179,8 +179,7 @@ void vault_result_add(struct vault *self, struct vault_result *result);
 /* How an ended task ended. seq: where its result is if the caller knows, else 0. False: it has no
  * result here. */
 bool vault_end_find(struct vault *self, uint64_t task, uint64_t seq, struct vault_end *out);
-/* Did an event that `end` took the place of, itself or by others in between, say this? As far as
- * they are kept, and 16 back. */
+/* Did an event that `end` took the place of say this? Those that are kept, 16 back. */
 bool vault_end_was(struct vault *self, const struct vault_end *end, enum ald_state state,
                    const char *digest);
 
