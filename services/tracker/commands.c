@@ -19,6 +19,8 @@
 #include "services/tracker/vault/vault_submits.h"
 #include "services/tracker/ways.h"
 
+enum { COMMANDS_NAMES_MAX = 64 }; /* that a name is compared with */
+
 static void command_say(struct msg_answer *answer, const char *rc, const char *detail)
 {
     ald_text_cut(answer->rc, sizeof answer->rc, ald_span_str(rc));
@@ -96,14 +98,28 @@ static enum ald_rc command_rehearse(const struct tracker *self, const struct msg
     return ald_profile_rehearse(profile, ask->submission, url, err);
 }
 
+static void command_nobody(const struct tracker *self, const char *name, struct ald_err *err)
+{
+    const char *names[COMMANDS_NAMES_MAX];
+    size_t count = ald_profiles_count(self->profiles);
+    count = count < COMMANDS_NAMES_MAX ? count : COMMANDS_NAMES_MAX;
+    for (size_t i = 0; i < count; i++)
+        names[i] = ald_profiles_at(self->profiles, i)->name;
+    const char *near = ald_text_nearest(name, names, count);
+    (void)(near != NULL
+               ? ald_err_set(err, ALD_NOTFOUND,
+                             "There is no provider %s in the settings; did you mean %s?", name,
+                             near)
+               : ald_err_set(err, ALD_NOTFOUND, "There is no provider %s in the settings.", name));
+}
+
 static const char *command_unfit(const struct tracker *self, const struct msg_register *ask,
                                  const struct ald_profile *profile, struct ald_err *err)
 {
     if (profile && ald_profiles_gone(self->profiles, profile))
         return "This provider is not in the settings any more.";
     if (!profile) {
-        (void)ald_err_set(err, ALD_NOTFOUND, "There is no provider %s in the settings.",
-                          ask->provider);
+        command_nobody(self, ask->provider, err);
         return err->text;
     }
     if (!command_id_ok(ask->provider_id))

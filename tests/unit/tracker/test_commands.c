@@ -136,6 +136,11 @@ static void test_the_provider_is_gone(void **state)
     assert_string_equal(answer.detail, "This provider is not in the settings any more.");
     (void)snprintf(plain.provider, sizeof plain.provider, "nobody");
     assert_string_equal(ask(stage, &plain), "notfound");
+    assert_string_equal(answer.detail, "There is no provider nobody in the settings.");
+    (void)snprintf(plain.provider, sizeof plain.provider, "othr");
+    assert_string_equal(ask(stage, &plain), "notfound");
+    assert_string_equal(answer.detail,
+                        "There is no provider othr in the settings; did you mean other?");
     assert_int_equal(stage_book(stage, BOOK_CREATED), 0);
 }
 
