@@ -8,12 +8,20 @@
 #include "services/dlq/browse.h"
 #include "services/dlq/meters.h"
 
-enum { JUDGER_WAIT_MS = 5000, JUDGER_TICK_MS = 250, JUDGER_ORIGINAL_BYTES = 80 << 20 };
+enum {
+    JUDGER_WAIT_MS = 5000,
+    JUDGER_UNSENT_MS = 2000, /* above the longest wait between two tries to connect */
+    JUDGER_TICK_MS = 250,
+    JUDGER_ORIGINAL_BYTES = 80 << 20
+};
 
 /* A question under way; req 0: a free place. */
 struct judger_ask {
     uint64_t req;
-    int64_t until_ms; /* mono */
+    int64_t until_ms;      /* mono */
+    struct shelf_row row;  /* that is asked about */
+    enum letter_word word; /* and with this */
+    bool unsent;           /* the tracker was not there: made again at the next turn */
     judger_done_fn *done;
     void *context;
 };
@@ -41,23 +49,6 @@ static void judger_end(struct judger_ask *ask, enum ald_rc rc, const struct msg_
     struct judger_ask ended = *ask;
     *ask = (struct judger_ask){0};
     ended.done(ended.context, rc, judged);
-}
-
-static int judger_tick(zloop_t *loop, int timer, void *arg)
-{
-    judger_t *self = arg;
-    int64_t now_ms = ald_clock_now().mono_ms;
-    bool waits = false;
-    for (size_t i = 0; i < JUDGER_MAX; i++) {
-        if (self->asks[i].req != 0 && now_ms >= self->asks[i].until_ms)
-            judger_end(&self->asks[i], ALD_TIMEOUT, NULL);
-        waits = waits || self->asks[i].req != 0;
-    }
-    if (waits)
-        return 0;
-    (void)zloop_timer_end(loop, timer);
-    self->timer = -1;
-    return 0;
 }
 
 /* ---- answers ---- */
@@ -110,10 +101,12 @@ static bool judger_forbidden(const struct shelf_row *row, enum letter_word word,
     return true;
 }
 
-static enum ald_rc judger_send(judger_t *self, const struct shelf_row *row, enum letter_word word)
+static enum ald_rc judger_send(judger_t *self, const struct judger_ask *ask)
 {
+    const struct shelf_row *row = &ask->row;
+    const enum letter_word word = ask->word;
     struct ald_buf original;
-    struct msg_judge msg = {.req = self->last_req,
+    struct msg_judge msg = {.req = ask->req,
                             .revision = row->letter.revision,
                             .believe = word == LETTER_BELIEVE,
                             .buy = word == LETTER_BUY,
@@ -137,6 +130,37 @@ static enum ald_rc judger_send(judger_t *self, const struct shelf_row *row, enum
     return rc;
 }
 
+/* ---- time ---- */
+
+/* Ask those that could not be asked: a daemon that has just begun is not connected yet. */
+static void judger_again(judger_t *self, struct judger_ask *ask, int64_t now_ms)
+{
+    enum ald_rc rc = judger_send(self, ask);
+    bool late = now_ms >= ask->until_ms - JUDGER_WAIT_MS + JUDGER_UNSENT_MS;
+    ask->unsent = rc == ALD_AGAIN;
+    if (rc != ALD_OK && (rc != ALD_AGAIN || late))
+        judger_end(ask, rc, NULL);
+}
+
+static int judger_tick(zloop_t *loop, int timer, void *arg)
+{
+    judger_t *self = arg;
+    int64_t now_ms = ald_clock_now().mono_ms;
+    bool waits = false;
+    for (size_t i = 0; i < JUDGER_MAX; i++) {
+        if (self->asks[i].req != 0 && self->asks[i].unsent)
+            judger_again(self, &self->asks[i], now_ms);
+        else if (self->asks[i].req != 0 && now_ms >= self->asks[i].until_ms)
+            judger_end(&self->asks[i], ALD_TIMEOUT, NULL);
+        waits = waits || self->asks[i].req != 0;
+    }
+    if (waits)
+        return 0;
+    (void)zloop_timer_end(loop, timer);
+    self->timer = -1;
+    return 0;
+}
+
 enum ald_rc judger_ask(judger_t *self, const struct shelf_row *row, enum letter_word word,
                        judger_done_fn *done, void *context)
 {
@@ -148,16 +172,16 @@ enum ald_rc judger_ask(judger_t *self, const struct shelf_row *row, enum letter_
         done(context, ALD_OK, &judged);
         return ALD_OK;
     }
-    self->last_req++;
-    enum ald_rc rc = judger_send(self, row, word);
-    if (rc != ALD_OK) {
-        done(context, rc, NULL);
-        return ALD_OK;
-    }
-    *ask = (struct judger_ask){.req = self->last_req,
+    *ask = (struct judger_ask){.req = ++self->last_req,
                                .until_ms = ald_clock_now().mono_ms + JUDGER_WAIT_MS,
+                               .row = *row,
+                               .word = word,
                                .done = done,
                                .context = context};
+    enum ald_rc rc = judger_send(self, ask);
+    ask->unsent = rc == ALD_AGAIN;
+    if (rc != ALD_OK && rc != ALD_AGAIN)
+        judger_end(ask, rc, NULL);
     if (self->timer < 0)
         self->timer = zloop_timer(self->loop, JUDGER_TICK_MS, 0, judger_tick, self);
     return ALD_OK;

@@ -21,8 +21,9 @@ struct judger_options {
     int64_t heartbeat_ms;
 };
 
-/* ALD_OK: judged says it. ALD_TIMEOUT: asked, and no answer. ALD_AGAIN: the tracker is away, or
- * can't say it now. Else the letter can't be asked about. judged is borrowed for the call. */
+/* ALD_OK: judged says it. ALD_TIMEOUT: asked, and no answer. ALD_AGAIN: the tracker is away, for
+ * two seconds by now, or can't say it. Else the letter can't be asked about. judged is borrowed for
+ * the call. */
 typedef void judger_done_fn(void *context, enum ald_rc rc, const struct msg_judged *judged);
 
 ALD_NODISCARD enum ald_rc judger_new(zloop_t *loop, const struct judger_options *options,
