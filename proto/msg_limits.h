@@ -28,4 +28,8 @@ enum {
                                       * query and headers, and the letter that holds it */
 };
 
+/* The longest time that somebody may ask for: ten years, so that the moment after it is below 2^53
+ * milliseconds, as all numbers of messages are. */
+#define ALD_LONGEST_MS INT64_C(315360000000)
+
 #endif

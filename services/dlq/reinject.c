@@ -58,6 +58,9 @@ static enum ald_rc reinject_turn(reinject_t *self, struct shelf_row *row, const 
     if (ack->cause[0] == '\0' || !ald_reason_find(ack->reason, &turn.reason) ||
         turn.reason == ALD_REASON_NONE)
         return ALD_OK;
+    /* Another message was put in its place meanwhile, and a conflict is not judged again. */
+    if (turn.reason == ALD_REASON_CONFLICT && row->letter.revision != row->letter.pinned)
+        return ALD_OK;
     const enum ald_reason was = row->letter.reason;
     enum ald_rc rc = shelf_turn(self->shelf, row, &turn);
     if (rc == ALD_OK && row->letter.reason != was)

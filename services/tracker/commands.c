@@ -136,6 +136,9 @@ static const char *command_unfit(const struct tracker *self, const struct msg_re
                "it with its provider_id, or reserve a task first, without params.";
     if (ask->submit_within_ms < 0)
         return "submit_within must be positive.";
+    if (stale > ALD_LONGEST_MS || give_up > ALD_LONGEST_MS ||
+        ask->submit_within_ms > ALD_LONGEST_MS)
+        return "stale_after, give_up_after and submit_within are at most 3650d.";
     if (ask->stale_after_ms != 0 && stale > give_up)
         return "stale_after is longer than give_up_after.";
     if (pending_count(self->pending) >= (size_t)self->settings->tracker.max_open)

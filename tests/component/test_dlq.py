@@ -217,6 +217,27 @@ def test_rule_9_it_turns_out_to_be_a_conflict(desk):
     assert desk.books()[0] == 1 and desk.figures()["open_xor"] == mark(mine)
 
 
+def test_edited_while_it_turns_out_to_be_a_conflict(desk):
+    """The message that the person put in its place is not the one that conflicts: it is tried, and
+    can be edited again."""
+    tracker = desk.tracker()
+    tracker.judge = lambda item: None
+    mine = desk.keep(letter(1, original=bus.pack(
+        "callback", num=1, provider="demo", proof="id", method="GET", query=b"id=1&code=a",
+        received_at_ms=1)))
+    first = until(lambda: tracker.of(mine), SOON_S, "no attempt")[0]
+    assert desk.ask("letter.edit", letter=mine, revision=1, by="ana", set_query=True,
+                    query=b"id=2&code=a")[0]["rc"] == "ok"
+    tracker.judge = lambda item: {"disposition": "applied"} if item["revision"] == 2 else {
+        "disposition": "still", "reason": "conflict", "task": "42", "cause": "Another answer."}
+    desk.restart()  # the attempt is sent again, as it was pinned
+    desk.until_state(mine, "resolved")
+    assert [item["revision"] for item in tracker.of(mine)][-1] == 2 and first["revision"] == 1
+    view, attempts = desk.show(mine)
+    assert view["reason"] == "unknown_task"
+    assert [a["outcome"] for a in attempts] == ["still", "applied"]
+
+
 def test_still_until_held_over_kills(desk):
     """Attempts are counted on disk: a kill -9 with one under way sends that one again."""
     tracker = desk.tracker()

@@ -6,6 +6,7 @@
 
 #include "common/base/codec.h"
 #include "common/base/text.h"
+#include "proto/msg_limits.h"
 
 enum { JSON_IN_DEPTH_MAX = 32 };
 
@@ -46,8 +47,9 @@ static enum ald_rc json_in_duration(const struct json_in_field *field, const jso
     int64_t ms = 0;
     if (!json_is_string(value) ||
         ald_text_duration_ms(ald_span_str(json_string_value(value)), &ms) != ALD_OK || ms <= 0 ||
-        ms > json_in_number_max)
-        return ald_err_set(err, ALD_INVALID, "%s must be a length of time such as \"45s\"",
+        ms > ALD_LONGEST_MS)
+        return ald_err_set(err, ALD_INVALID,
+                           "%s must be a length of time such as \"45s\", at most \"3650d\"",
                            field->name);
     memcpy(field->out, &ms, sizeof ms);
     return ALD_OK;

@@ -23,7 +23,7 @@ struct json_in_bytes {
 
 enum json_in_kind {
     JSON_IN_TEXT,     /* char[cap]; an integer is taken as its digits */
-    JSON_IN_DURATION, /* int64_t ms below 2^53, from a text such as "45s" */
+    JSON_IN_DURATION, /* int64_t ms, at most ALD_LONGEST_MS, from a text such as "45s" */
     JSON_IN_BOOL,     /* bool */
     JSON_IN_NUMBER,   /* uint64_t below 2^53, from a whole number that is not negative */
     JSON_IN_LIST,     /* struct json_in_list: an array of objects, each given to take */

@@ -118,8 +118,8 @@ static bool act_turns(const struct act *act, bool edited)
         return !conflict || !edited;
     case ALD_REASON_UNAUTHENTICATED:
         return conflict && !edited && act->vouched;
-    case ALD_REASON_CONFLICT:
-        return conflict; /* said again: its answer was lost */
+    case ALD_REASON_CONFLICT: /* said again, as its answer was lost; or edited meanwhile */
+        return conflict != edited;
     case ALD_REASON_NONE:
     case ALD_REASON_SUBMIT_FAILED:
     case ALD_REASON_SUBMIT_UNCERTAIN:
@@ -140,7 +140,8 @@ static void act_still(struct tracker *self, const struct act *act,
     act_answer(ack, ALD_DISP_STILL, dead ? decision->reason : act->letter->reason);
     if (!dead || !act_turns(act, reinject->revision > 1))
         return;
-    uint64_t task = act->task != 0 ? act->task : act->letter->task;
+    bool unknown = decision->reason == ALD_REASON_UNKNOWN_TASK;
+    uint64_t task = act->task != 0 || unknown ? act->task : act->letter->task;
     if (decision->reason != act->letter->reason || task != act->letter->task)
         ending_turn(self, reinject->letter, decision->reason, task,
                     decision->reason == ALD_REASON_CONFLICT ? act->digest : "");

@@ -379,26 +379,42 @@ bool stage_letter(struct stage *self, struct msg_letter *out)
     return found;
 }
 
+/* The message with another query, in out if there is one. */
+static struct ald_span stage_edited(struct ald_span original, const char *query,
+                                    struct ald_buf *out)
+{
+    struct msg_callback message;
+    if (!query)
+        return original;
+    assert_int_equal(ald_wire_decode(&MSG_CALLBACK, &message, original), ALD_OK);
+    message.query = ald_span_str(query);
+    assert_int_equal(ald_wire_encode(&MSG_CALLBACK, &message, out), ALD_OK);
+    return ald_buf_span(out);
+}
+
 struct msg_ack stage_reinject(struct stage *self, const struct stage_again *again)
 {
     struct msg_letter letter;
     struct msg_ack ack = {0};
+    struct ald_buf edited;
+    ald_buf_init(&edited, 1 << 16);
     assert_true(stage_letter(self, &letter));
-    struct msg_reinject reinject = {.num = 5,
-                                    .attempt = 1,
-                                    .revision = again->edited ? 2 : 1,
-                                    .by_person = again->by_person,
-                                    .believe = again->believe,
-                                    .buy = again->buy,
-                                    .publish = again->publish,
-                                    .asked_at_ms =
-                                        again->asked_at_ms ? again->asked_at_ms : stage_now.wall_ms,
-                                    .original = letter.original};
+    struct msg_reinject reinject = {
+        .num = 5,
+        .attempt = 1,
+        .revision = again->edited ? 2 : 1,
+        .by_person = again->by_person,
+        .believe = again->believe,
+        .buy = again->buy,
+        .publish = again->publish,
+        .asked_at_ms = again->asked_at_ms ? again->asked_at_ms : stage_now.wall_ms,
+        .original = stage_edited(letter.original, again->query, &edited)};
     stage_text(reinject.letter, sizeof reinject.letter, again->letter, letter.letter);
     stage_text(reinject.reason, sizeof reinject.reason, letter.reason, "");
     stage_begin(self);
     act_reinject(&self->tracker, &reinject, &ack);
     stage_commit(self);
+    ald_buf_free(&edited);
     assert_int_equal(ack.num, 5);
     return ack;
 }

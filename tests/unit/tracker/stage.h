@@ -69,6 +69,7 @@ struct stage_again {
     const char *letter; /* NULL: the newest */
     bool by_person, believe, buy, publish;
     bool edited;         /* the same bytes, as another revision */
+    const char *query;   /* with this in them; NULL: the same */
     int64_t asked_at_ms; /* wall; 0 = now */
 };
 struct msg_ack stage_reinject(struct stage *self, const struct stage_again *again);

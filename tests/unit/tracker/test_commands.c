@@ -103,6 +103,27 @@ static void test_the_key_of_a_purged_task(void **state)
     assert_int_equal(view.task, task);
 }
 
+/* A moment that no message could hold would be of a task that nobody sees. */
+static void test_the_longest_time(void **state)
+{
+    struct stage *stage = *state;
+    struct msg_register longest = {.req = 1,
+                                   .provider = "two",
+                                   .provider_id = "77",
+                                   .give_up_after_ms = ALD_LONGEST_MS,
+                                   .stale_after_ms = ALD_LONGEST_MS};
+    assert_string_equal(ask(stage, &longest), "ok");
+    assert_true(view.give_up_at_ms > ALD_LONGEST_MS);
+    (void)snprintf(longest.provider_id, sizeof longest.provider_id, "78");
+    longest.give_up_after_ms++;
+    assert_string_equal(ask(stage, &longest), "invalid");
+    assert_string_equal(answer.detail,
+                        "stale_after, give_up_after and submit_within are at most 3650d.");
+    longest.give_up_after_ms = (INT64_C(1) << 53) - 1;
+    assert_string_equal(ask(stage, &longest), "invalid");
+    assert_int_equal(stage_book(stage, BOOK_CREATED), 1);
+}
+
 /* Rule 16: registered twice without a key: the same open task; a later key is its name too. */
 static void test_the_same_id(void **state)
 {
@@ -207,10 +228,15 @@ static void test_cancel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_STAGE(test_example),     ON_STAGE(test_the_same_key),
-        ON_STAGE(test_too_late),    ON_STAGE(test_the_key_of_a_purged_task),
-        ON_STAGE(test_the_same_id), ON_STAGE(test_the_provider_is_gone),
-        ON_STAGE(test_refused),     ON_STAGE(test_attach),
+        ON_STAGE(test_example),
+        ON_STAGE(test_the_same_key),
+        ON_STAGE(test_too_late),
+        ON_STAGE(test_the_key_of_a_purged_task),
+        ON_STAGE(test_the_longest_time),
+        ON_STAGE(test_the_same_id),
+        ON_STAGE(test_the_provider_is_gone),
+        ON_STAGE(test_refused),
+        ON_STAGE(test_attach),
         ON_STAGE(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

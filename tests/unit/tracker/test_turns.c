@@ -163,6 +163,30 @@ static void test_an_edited_one_is_no_conflict(void **state)
     assert_int_equal(row_of(stage, letter).reason, ALD_REASON_UNKNOWN_TASK);
 }
 
+/* It was edited while the attempt that found the conflict was under way: the new message is judged
+ * for itself, and the letter follows it. */
+static void test_edited_under_way(void **state)
+{
+    struct stage *stage = *state;
+    char letter[ALD_ULID_MAX];
+    const struct stage_again edited = {.by_person = true, .edited = true};
+    unknown_letter(stage, "id=77&code=first", letter);
+    (void)ended_task(stage, "bare", "id=77&code=second");
+    (void)still(stage, letter, &schedule, "conflict");
+    struct msg_ack ack = still(stage, letter, &edited, "conflict");
+    assert_string_equal(ack.cause, ""); /* it would not be edited again */
+    struct stage_again other = edited;
+    other.letter = letter;
+    other.query = "id=78&code=first";
+    ack = stage_reinject(stage, &other);
+    assert_string_equal(ack.reason, "unknown_task");
+    assert_int_equal(row_of(stage, letter).reason, ALD_REASON_UNKNOWN_TASK);
+    uint64_t task = stage_register(stage, "bare", "78");
+    ack = stage_reinject(stage, &other);
+    assert_string_equal(ack.disposition, "applied");
+    assert_string_equal(stage_state(stage, task), "done manual");
+}
+
 static void test_a_believed_one(void **state)
 {
     struct stage *stage = *state;
@@ -213,6 +237,7 @@ int main(void)
         ON_STAGE(test_one_letter_an_answer),
         ON_STAGE(test_to_an_unmapped_one),
         ON_STAGE(test_an_edited_one_is_no_conflict),
+        ON_STAGE(test_edited_under_way),
         ON_STAGE(test_a_believed_one),
         ON_STAGE(test_belief_is_not_kept),
     };
