@@ -119,7 +119,7 @@ static bool fetch_call_setup(struct fetch_call *call)
     FETCH_SET(CURLOPT_PROXY, "");
     FETCH_SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     FETCH_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    FETCH_SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* and what comes packed is unpacked */
+    FETCH_SET(CURLOPT_ACCEPT_ENCODING, NULL); /* else a coding that it does not know is an error */
     FETCH_SET(CURLOPT_USERAGENT, "aldaba/" ALDABA_VERSION);
     FETCH_SET(CURLOPT_HTTPHEADER, self->headers);
     FETCH_SET(CURLOPT_SHARE, self->share);
