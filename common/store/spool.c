@@ -66,14 +66,17 @@ enum ald_rc spool_prepare(ald_spool_t *self, const char *sql, ald_stmt_t **out)
     return self->store == NULL ? ALD_IO : ald_store_prepare(self->store, sql, out);
 }
 
-static enum ald_rc spool_make_id(ald_spool_t *self)
+/* Take a new id, and write it down in a transaction of its own; sql has it as its parameter. */
+static enum ald_rc spool_new_id(ald_spool_t *self, const char *sql)
 {
     ald_stmt_t *stmt = NULL;
     ald_ulid_new(self->id);
+    if (ald_spool_failed(self))
+        return ALD_IO;
     enum ald_rc rc = ald_store_begin(self->store);
     if (rc != ALD_OK)
         return rc;
-    rc = spool_prepare(self, "INSERT INTO counters(id, next_num) VALUES(?, 1)", &stmt);
+    rc = spool_prepare(self, sql, &stmt);
     if (rc == ALD_OK) {
         ald_stmt_bind_str(stmt, 1, self->id);
         rc = ald_stmt_run(stmt);
@@ -100,7 +103,7 @@ static enum ald_rc spool_load_id(ald_spool_t *self)
     }
     ald_stmt_reset(stmt);
     if (rc == ALD_NOTFOUND)
-        rc = spool_make_id(self);
+        rc = spool_new_id(self, "INSERT INTO counters(id, next_num) VALUES(?, 1)");
     /* What was left of the last reservation is skipped: it may have been given. */
     self->next = next > self->limit ? next : self->limit;
     self->limit = self->next;
@@ -191,22 +194,7 @@ static enum ald_rc spool_open_store(ald_spool_t *self, struct ald_err *err)
 
 enum ald_rc ald_spool_renumber(ald_spool_t *self)
 {
-    ald_stmt_t *stmt = NULL;
-    ald_ulid_new(self->id);
-    if (ald_spool_failed(self))
-        return ALD_IO;
-    enum ald_rc rc = ald_store_begin(self->store);
-    if (rc != ALD_OK)
-        return rc;
-    rc = spool_prepare(self, "UPDATE counters SET id = ?", &stmt);
-    if (rc == ALD_OK) {
-        ald_stmt_bind_str(stmt, 1, self->id);
-        rc = ald_stmt_run(stmt);
-    }
-    if (rc == ALD_OK)
-        return ald_store_commit(self->store);
-    ald_store_rollback(self->store);
-    return rc;
+    return spool_new_id(self, "UPDATE counters SET id = ?");
 }
 
 static enum ald_rc spool_write_next(ald_spool_t *self, uint64_t next)
