@@ -34,8 +34,8 @@ static const struct ald_setting SETTINGS_ROWS[] = {
     {"bus.max_item", ALD_SETTING_BYTES, FIELD(bus.max_item_bytes), "64MiB", 1 * MIB, 64 * MIB, 0,
      NULL,
      "Largest body that passes between daemons; larger ones are refused at the door. Lowered, "
-     "larger "
-     "ones in a spool wait until it is raised again; spool.oversized in the status counts them."},
+     "larger ones in a spool, or on their way to the dlq, wait until it is raised again: "
+     "spool.oversized and letters.outbox_stuck in the status count them."},
     {"bus.heartbeat", ALD_SETTING_DURATION, FIELD(bus.heartbeat_ms), "1s", 100, 60 * SECOND, 0,
      NULL, "How often idle connections are probed; silent for three of them, a peer is gone."},
     {"store.data", ALD_SETTING_PATH, FIELD(store.data), "/var/lib/aldaba", 0, 0, 0, NULL,

@@ -135,6 +135,20 @@ static void courier_acks(ald_courier_t *self, zmsg_t *msg, const struct msg_acks
     courier_arrived(self, head->batch, now_ms);
 }
 
+/* Hand back what the receiver does not take: to be kept elsewhere, or as the owner sees fit. */
+static void courier_unload_oversized(ald_courier_t *self)
+{
+    struct ald_parcel *parcel = ald_parcels_above(&self->parcels, self->max_item);
+    for (; parcel; parcel = ald_parcels_above(&self->parcels, self->max_item)) {
+        if (self->options.on_late)
+            self->options.on_late(self->options.self, parcel->num, parcel->tag, parcel->batch != 0);
+        else
+            self->options.on_oversized(self->options.self, parcel->num, parcel->tag,
+                                       ald_span_of(parcel->bytes, parcel->len));
+        free(parcel);
+    }
+}
+
 static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welcome, zmsg_t *msg)
 {
     bool fresh = strcmp(welcome->instance, self->receiver) != 0;
@@ -142,7 +156,10 @@ static void courier_welcome(ald_courier_t *self, const struct msg_welcome *welco
         memcpy(self->receiver, welcome->instance, sizeof self->receiver);
         courier_call_back(self);
     }
+    bool less = welcome->max_item < self->max_item;
     self->max_item = welcome->max_item;
+    if (less)
+        courier_unload_oversized(self);
     self->joined = welcome->joined;
     if (self->options.on_welcome)
         self->options.on_welcome(self->options.self, welcome, fresh, msg);
@@ -272,7 +289,7 @@ enum ald_rc ald_courier_new(zloop_t *loop, const struct ald_courier_options *opt
                             ald_courier_t **out, struct ald_err *err)
 {
     *out = NULL;
-    ALD_ASSERT(options->on_settled);
+    ALD_ASSERT(options->on_settled && (options->on_late || options->on_oversized));
     ald_courier_t *self = zmalloc(sizeof *self);
     self->options = *options;
     self->away = true;

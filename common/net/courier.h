@@ -15,6 +15,9 @@
  *   ack_min_ms ... ack_max_ms; at once while the receiver is away) is handed back: the owner keeps
  *   it elsewhere (the gateway's spool) and the courier forgets it. Its acknowledgement may still
  *   come; on_settled is then called with tag NULL.
+ * - An item that is larger than the receiver takes (welcome.max_item: it was started anew with
+ *   less, or was not met yet when the item was added) would only have the connection cut, and hold
+ *   up what rides with it: it is handed back, by on_oversized, or by on_late where there is that.
  * - on_settled may be called for a number twice; the owner treats that as once.
  *
  * The courier owns its DEALER socket and lives on a zloop. It says hello until it is welcomed, and
@@ -46,6 +49,9 @@ struct ald_courier_options {
     /* The acknowledgement is late: the item is the owner's again. sent: it may have arrived. NULL:
      * items wait for ever. */
     void (*on_late)(void *self, uint64_t num, void *tag, bool sent);
+    /* The receiver takes none of that size: the item is the owner's again; bytes are borrowed.
+     * Called from within a welcome, before on_welcome. NULL only with on_late. */
+    void (*on_oversized)(void *self, uint64_t num, void *tag, struct ald_span bytes);
     /* Fill floor and counters of a batch head or hello; may be NULL. */
     void (*on_head)(void *self, struct msg_batch *head);
     /* A welcome came; may be NULL. fresh: a run of the receiver not met before. msg stands at it;

@@ -4,6 +4,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/log.h"
+#include "proto/msg_limits.h"
 
 enum { FRAME_HEAD = 128 }; /* bytes that libzmq allocates with those of a message, and some more */
 
@@ -26,7 +27,7 @@ void ald_frame_copy(zmsg_t *to, struct ald_span bytes)
 enum ald_rc ald_frame_add(zmsg_t *to, const struct ald_schema *schema, const void *msg)
 {
     struct ald_buf buf;
-    ald_buf_init(&buf, (size_t)80 << 20);
+    ald_buf_init(&buf, ALD_ITEM_MAX);
     enum ald_rc rc = ald_wire_encode(schema, msg, &buf);
     if (rc == ALD_OK)
         ald_frame_copy(to, ald_buf_span(&buf));

@@ -157,6 +157,22 @@ struct ald_parcel *ald_parcels_late(struct ald_parcels *self, int64_t added_ms)
     return parcel ? parcel : parcels_older(&self->waiting, added_ms);
 }
 
+static struct ald_parcel *parcels_larger(struct ald_parcel_list *list, uint64_t len)
+{
+    struct ald_parcel *parcel = list->first;
+    while (parcel && parcel->len <= len)
+        parcel = parcel->next;
+    if (parcel)
+        parcel_unlink(list, parcel);
+    return parcel;
+}
+
+struct ald_parcel *ald_parcels_above(struct ald_parcels *self, uint64_t len)
+{
+    struct ald_parcel *parcel = parcels_larger(&self->riding, len);
+    return parcel ? parcel : parcels_larger(&self->waiting, len);
+}
+
 bool ald_parcels_hold(const struct ald_parcels *self, uint64_t num)
 {
     return parcels_find(&self->riding, num) || parcels_find(&self->waiting, num);

@@ -64,6 +64,9 @@ bool ald_parcels_again(struct ald_parcels *self, uint64_t num, int64_t not_befor
 /* Take out one item that was added at or before added_ms; NULL when there is none. */
 struct ald_parcel *ald_parcels_late(struct ald_parcels *self, int64_t added_ms);
 
+/* Take out one item of more than len bytes; NULL when there is none. */
+struct ald_parcel *ald_parcels_above(struct ald_parcels *self, uint64_t len);
+
 bool ald_parcels_hold(const struct ald_parcels *self, uint64_t num);
 
 #endif

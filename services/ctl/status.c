@@ -127,6 +127,7 @@ static void status_spool(struct ctl *ctl, struct ald_json answer)
     int64_t items = pick_int(answer, "/spool/items");
     int64_t oldest_ms = pick_int(answer, "/spool/oldest_ms");
     int64_t damaged = pick_int(answer, "/spool/damaged");
+    int64_t oversized = pick_int(answer, "/spool/oversized");
     struct ald_json writable = ald_json_find(answer, "/spool/writable");
     struct status_line line;
     status_begin(&line);
@@ -141,10 +142,12 @@ static void status_spool(struct ctl *ctl, struct ald_json answer)
     }
     if (damaged > 0)
         ald_buf_printf(&line.text, "; %lld damaged, moved aside", (long long)damaged);
+    if (oversized > 0)
+        ald_buf_printf(&line.text, "; %lld larger than the tracker takes", (long long)oversized);
     bool stuck = writable.kind == ALD_JSON_NUMBER && pick_int(answer, "/spool/writable") == 0;
     if (stuck)
         ald_buf_put_str(&line.text, "; it can NOT be written");
-    line.tone = damaged > 0 || stuck ? TONE_BAD : items > 0 ? TONE_WAIT : TONE_PLAIN;
+    line.tone = damaged + oversized > 0 || stuck ? TONE_BAD : items > 0 ? TONE_WAIT : TONE_PLAIN;
     status_end(ctl, "spool", &line);
 }
 
@@ -153,6 +156,7 @@ static void status_letters(struct ctl *ctl, struct ald_json answer)
     int64_t open = pick_int(answer, "/dlq/open");
     int64_t held = pick_int(answer, "/dlq/held");
     int64_t outbox = pick_int(answer, "/letters/outbox");
+    int64_t stuck = pick_int(answer, "/letters/outbox_stuck");
     int64_t age_ms = pick_int(answer, "/dlq/oldest_age_ms");
     struct status_line line;
     status_begin(&line);
@@ -165,12 +169,15 @@ static void status_letters(struct ctl *ctl, struct ald_json answer)
                        (long long)held);
     if (outbox > 0)
         ald_buf_printf(&line.text, ", %lld on the way to the dlq", (long long)outbox);
+    if (stuck > 0)
+        ald_buf_printf(&line.text, ", %lld of them stuck: the tracker's log says why",
+                       (long long)stuck);
     if (open + held > 0 && age_ms > 0) {
         ald_buf_put_str(&line.text, "; the oldest is of ");
         status_age(&line, age_ms);
         ald_buf_put_str(&line.text, " ago");
     }
-    line.tone = held > 0 ? TONE_BAD : open + outbox > 0 ? TONE_WAIT : TONE_PLAIN;
+    line.tone = held + stuck > 0 ? TONE_BAD : open + outbox > 0 ? TONE_WAIT : TONE_PLAIN;
     status_end(ctl, "dead letters", &line);
 }
 

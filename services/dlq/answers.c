@@ -9,8 +9,6 @@
 #include "services/dlq/edit.h"
 #include "services/dlq/piles.h"
 
-enum { ANSWERS_ORIGINAL_BYTES = 80 << 20 };
-
 /* ---- heads ---- */
 
 static const char *answers_word(enum ald_rc rc)
@@ -206,7 +204,7 @@ static zmsg_t *answers_show(struct answers *self, struct ald_span question)
     if (shown > row.letter.revision)
         return answers_head(zmsg_new(), ask.req, "notfound", "There is no such revision.", "");
     zmsg_t *msg = zmsg_new();
-    ald_buf_init(&original, ANSWERS_ORIGINAL_BYTES);
+    ald_buf_init(&original, ALD_ITEM_MAX);
     rc = browse_original(self->shelf, row.id, shown, &original);
     const char *detail = rc == ALD_CORRUPT ? "The stored message is damaged." : "";
     answers_view(msg, &row, ald_buf_span(&original), shown);
@@ -335,8 +333,8 @@ static enum ald_rc answers_edit_in(struct answers *self, const struct msg_letter
     *verdict = letter_edit(&row->letter, ask->revision);
     if (*verdict != LETTER_YES)
         return ALD_OK;
-    ald_buf_init(&original, ANSWERS_ORIGINAL_BYTES);
-    ald_buf_init(&edited, ANSWERS_ORIGINAL_BYTES);
+    ald_buf_init(&original, ALD_ITEM_MAX);
+    ald_buf_init(&edited, ALD_ITEM_MAX);
     rc = browse_original(self->shelf, row->id, from, &original);
     if (rc == ALD_OK)
         rc = edit_apply(ald_buf_span(&original), ask, &edited, err);

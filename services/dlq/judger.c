@@ -11,8 +11,7 @@
 enum {
     JUDGER_WAIT_MS = 5000,
     JUDGER_UNSENT_MS = 2000, /* above the longest wait between two tries to connect */
-    JUDGER_TICK_MS = 250,
-    JUDGER_ORIGINAL_BYTES = 80 << 20
+    JUDGER_TICK_MS = 250
 };
 
 /* A question under way; req 0: a free place. */
@@ -49,6 +48,20 @@ static void judger_end(struct judger_ask *ask, enum ald_rc rc, const struct msg_
     struct judger_ask ended = *ask;
     *ask = (struct judger_ask){0};
     ended.done(ended.context, rc, judged);
+}
+
+/* It could not be asked. A message that is larger than the tracker takes is not judged, which is an
+ * answer. */
+static void judger_fail(struct judger_ask *ask, enum ald_rc rc)
+{
+    struct msg_judged judged = {
+        .task = ask->row.task, .disposition = "refused", .reason = "oversized"};
+    memcpy(judged.letter, ask->row.id, sizeof judged.letter);
+    ald_text_cut(judged.why, sizeof judged.why, ald_span_str(letter_refusal(judged.reason)));
+    if (rc == ALD_TOOBIG)
+        judger_end(ask, ALD_OK, &judged);
+    else
+        judger_end(ask, rc, NULL);
 }
 
 /* ---- answers ---- */
@@ -111,7 +124,7 @@ static enum ald_rc judger_send(judger_t *self, const struct judger_ask *ask)
                             .believe = word == LETTER_BELIEVE,
                             .buy = word == LETTER_BUY,
                             .publish = word == LETTER_PUBLISH};
-    ald_buf_init(&original, JUDGER_ORIGINAL_BYTES);
+    ald_buf_init(&original, ALD_ITEM_MAX);
     enum ald_rc rc = browse_original(self->options.shelf, row->id, row->letter.revision, &original);
     if (rc == ALD_NOTFOUND && row->letter.empty && word == LETTER_BUY)
         rc = ALD_OK; /* there is none, and none is needed */
@@ -123,6 +136,8 @@ static enum ald_rc judger_send(judger_t *self, const struct judger_ask *ask)
     zmsg_t *out = zmsg_new();
     if (rc == ALD_OK)
         rc = ald_frame_add(out, &MSG_JUDGE, &msg);
+    if (rc == ALD_OK && zmsg_content_size(out) > self->options.max_item)
+        rc = ALD_TOOBIG; /* it would have the connection cut, and be no answer */
     if (rc == ALD_OK)
         rc = ALD_SOCK_SEND("judger.ask", self->sock, &out);
     zmsg_destroy(&out);
@@ -139,7 +154,7 @@ static void judger_again(judger_t *self, struct judger_ask *ask, int64_t now_ms)
     bool late = now_ms >= ask->until_ms - JUDGER_WAIT_MS + JUDGER_UNSENT_MS;
     ask->unsent = rc == ALD_AGAIN;
     if (rc != ALD_OK && (rc != ALD_AGAIN || late))
-        judger_end(ask, rc, NULL);
+        judger_fail(ask, rc);
 }
 
 static int judger_tick(zloop_t *loop, int timer, void *arg)
@@ -181,7 +196,7 @@ enum ald_rc judger_ask(judger_t *self, const struct shelf_row *row, enum letter_
     enum ald_rc rc = judger_send(self, ask);
     ask->unsent = rc == ALD_AGAIN;
     if (rc != ALD_OK && rc != ALD_AGAIN)
-        judger_end(ask, rc, NULL);
+        judger_fail(ask, rc);
     if (self->timer < 0)
         self->timer = zloop_timer(self->loop, JUDGER_TICK_MS, 0, judger_tick, self);
     return ALD_OK;

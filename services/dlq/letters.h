@@ -119,8 +119,8 @@ ALD_NODISCARD enum letter_verdict letter_drop(struct letter *self, int64_t now_m
 /* The tracker has closed it, and says so. false: it was closed before; nothing changed. */
 bool letter_told(struct letter *self, bool dropped, int64_t now_ms);
 
-/* One sentence for a person on why nothing was bought or published, by the tracker's word for it;
- * the word itself if there is none. */
+/* One sentence for a person on why an attempt did nothing, by the word for it; the word itself if
+ * there is none. */
 const char *letter_refusal(const char *word);
 
 /* One sentence for a person on why a decision was not YES. */

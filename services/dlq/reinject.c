@@ -15,7 +15,6 @@ enum {
     REINJECT_ACKS = 256,
     REINJECT_RESEND_MS = 10000,
     REINJECT_UNDER_WAY_BYTES = 16 << 20,
-    REINJECT_ITEM_BYTES = 80 << 20,
     REINJECT_WAKE_MS = 1
 };
 
@@ -199,6 +198,12 @@ static void reinject_give_up(reinject_t *self, uint64_t num, const char *outcome
     reinject_queue(self, &ack);
 }
 
+static void reinject_oversized(void *arg, uint64_t num, void *tag, struct ald_span bytes)
+{
+    (void)tag, (void)bytes;
+    reinject_give_up(arg, num, "refused", "oversized");
+}
+
 static bool reinject_room(const reinject_t *self)
 {
     return ald_courier_bytes(self->courier) < REINJECT_UNDER_WAY_BYTES;
@@ -208,13 +213,13 @@ static void reinject_post(reinject_t *self, uint64_t num, const struct ald_schem
                           const void *msg)
 {
     struct ald_buf bytes;
-    ald_buf_init(&bytes, REINJECT_ITEM_BYTES);
+    ald_buf_init(&bytes, ALD_ITEM_MAX);
     enum ald_rc rc = ald_wire_encode(schema, msg, &bytes);
     ALD_FAILPOINT_STEP("reinject.send");
     if (rc == ALD_OK)
         rc = ald_courier_add(self->courier, num, ald_buf_span(&bytes), NULL);
     if (rc != ALD_OK)
-        reinject_give_up(self, num, "refused", "oversized");
+        reinject_oversized(self, num, NULL, ald_span_of(NULL, 0));
     ald_buf_free(&bytes);
 }
 
@@ -231,7 +236,7 @@ static int64_t reinject_asked(const reinject_t *self, const struct shelf_row *ro
 static void reinject_post_attempt(reinject_t *self, const struct shelf_row *row)
 {
     struct ald_buf original;
-    ald_buf_init(&original, REINJECT_ITEM_BYTES);
+    ald_buf_init(&original, ALD_ITEM_MAX);
     enum ald_rc rc = browse_original(self->shelf, row->id, row->letter.pinned, &original);
     if (rc == ALD_NOTFOUND && row->letter.empty && row->letter.word == LETTER_BUY)
         rc = ALD_OK; /* there is none, and none is needed */
@@ -376,6 +381,7 @@ enum ald_rc reinject_new(zloop_t *loop, const struct reinject_options *options, 
                                           .resend_after_ms = REINJECT_RESEND_MS,
                                           .self = self,
                                           .on_settled = reinject_settled,
+                                          .on_oversized = reinject_oversized,
                                           .on_head = reinject_head,
                                           .on_welcome = reinject_welcome};
     enum ald_rc rc = ald_courier_new(loop, &courier, &self->courier, err);

@@ -19,8 +19,7 @@ enum {
     CALLER_LINES_MAX = 24,   /* sockets: three of our own and control channels */
     CALLER_TICK_MS = 20,     /* while a question is under way */
     CALLER_ABSENT_MS = 1500, /* so long is an absent daemon waited for */
-    CALLER_NAME_MAX = 96,
-    CALLER_ASK_MAX = 1 << 20
+    CALLER_NAME_MAX = 96
 };
 
 /* A socket to one daemon. */
@@ -243,7 +242,7 @@ static enum ald_rc caller_dial(caller_t *self, const char *channel, struct calle
     struct caller_line *line = caller_place(self);
     const struct ald_sock_options options = {
         .type = ZMQ_DEALER,
-        .max_frame = (int64_t)self->settings->bus.max_item_bytes + CALLER_ASK_MAX,
+        .max_frame = ALD_ITEM_MAX, /* results that are kept may be of larger days */
         .heartbeat_ms = self->settings->bus.heartbeat_ms};
     rc = ald_sock_connect(&options, endpoint, &line->sock, err);
     if (rc != ALD_OK)

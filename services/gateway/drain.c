@@ -15,9 +15,8 @@ enum {
     DRAIN_ITEMS = 256, /* under way at once: room is left for what comes in meanwhile */
     DRAIN_BESIDE = 64, /* the same, while callbacks come in: they wait for what rides with them */
     DRAIN_BYTES = 512 * 1024, /* of one look into the spool */
-    DRAIN_GONE = 4096, /* acknowledged, still to be removed; more come with the next answer */
-    DRAIN_ASIDE = 64,  /* found unreadable in one look */
-    DRAIN_MESSAGE_MAX = 80 << 20,
+    DRAIN_GONE = 4096,     /* acknowledged, still to be removed; more come with the next answer */
+    DRAIN_ASIDE = 64,      /* found unreadable in one look */
     DRAIN_AGAIN_MS = 1000, /* after an I/O error, and between two walks over the spool */
     DRAIN_REFUSED_MS = 5000,
     DRAIN_FREE_PERCENT = 10,
@@ -90,7 +89,7 @@ enum ald_rc drain_new(const struct ald_settings *settings, const ald_profiles_t 
     ALD_ASSERT(self);
     self->settings = settings;
     self->quota = quota_new(profiles);
-    ald_buf_init(&self->message, DRAIN_MESSAGE_MAX); /* above every bus.max_item there ever was */
+    ald_buf_init(&self->message, ALD_ITEM_MAX);
     enum ald_rc rc = drain_open(self, err);
     if (rc != ALD_OK) {
         drain_destroy(&self);

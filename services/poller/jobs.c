@@ -198,11 +198,10 @@ static enum ald_rc jobs_post(jobs_t *self, const struct msg_outcome *outcome)
     return rc;
 }
 
-void jobs_report(jobs_t *self, const struct msg_outcome *outcome)
+/* Without its result when that does not fit. */
+static void jobs_post_some(jobs_t *self, const struct msg_outcome *outcome)
 {
     struct msg_outcome item = *outcome;
-    ALD_FAILPOINT_STEP("poller.outcome");
-    item.num = ++self->last_num;
     enum ald_rc rc = jobs_post(self, &item);
     if (rc != ALD_OK) {
         item.result = item.evidence = (struct ald_span){0};
@@ -219,7 +218,27 @@ void jobs_report(jobs_t *self, const struct msg_outcome *outcome)
         ald_log(ALD_ERROR, "jobs.unsent", "task=%llu rc=%s", (unsigned long long)item.task,
                 ald_rc_name(rc));
     }
+}
+
+void jobs_report(jobs_t *self, const struct msg_outcome *outcome)
+{
+    struct msg_outcome item = *outcome;
+    ALD_FAILPOINT_STEP("poller.outcome");
+    item.num = ++self->last_num;
+    jobs_post_some(self, &item);
     ald_courier_flush(self->courier);
+}
+
+/* The tracker came back with a smaller bus.max_item. */
+static void jobs_on_oversized(void *arg, uint64_t num, void *tag, struct ald_span bytes)
+{
+    jobs_t *self = arg;
+    struct msg_outcome outcome;
+    (void)tag; /* a start is small */
+    if (ald_wire_decode(&MSG_OUTCOME, &outcome, bytes) == ALD_OK && outcome.num == num)
+        jobs_post_some(self, &outcome);
+    else
+        jobs_settle(self, num);
 }
 
 static enum ald_rc jobs_open(jobs_t *self, struct ald_err *err)
@@ -234,6 +253,7 @@ static enum ald_rc jobs_open(jobs_t *self, struct ald_err *err)
         .resend_after_ms = JOBS_RESEND_MS,
         .self = self,
         .on_settled = jobs_on_settled,
+        .on_oversized = jobs_on_oversized,
         .on_head = jobs_on_head,
         .on_welcome = jobs_on_welcome,
     };

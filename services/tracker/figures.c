@@ -14,6 +14,7 @@
 #include "services/tracker/consumers/consumers.h"
 #include "services/tracker/feed.h"
 #include "services/tracker/jobs.h"
+#include "services/tracker/outbox.h"
 #include "services/tracker/pending_figures.h"
 #include "services/tracker/pending_submit.h"
 #include "services/tracker/providers.h"
@@ -38,6 +39,11 @@ static struct ald_metric figures_balanced = {
     .help = "1 while the tracker's own books balance; aldaba audit compares all of them."};
 static struct ald_metric figures_parked = {
     .kind = ALD_GAUGE, .name = "aldaba_parked", .help = "Callbacks of tasks not known yet."};
+static struct ald_metric figures_stuck = {
+    .kind = ALD_GAUGE,
+    .name = "aldaba_outbox_stuck",
+    .help =
+        "Letters that stay with the tracker: refused by the dlq, or larger than its bus.max_item."};
 static struct ald_metric figures_pollers = {
     .kind = ALD_GAUGE, .name = "aldaba_pollers", .help = "Pollers heard lately."};
 
@@ -201,6 +207,7 @@ void figures_add(struct tracker *self, zmsg_t *to)
     figure(to, "letters", "open", open);
     figure(to, "letters", "outbox", outbox);
     figure(to, "letters", "outbox_open", outbox);
+    figure(to, "letters", "outbox_stuck", (int64_t)outbox_stuck(self->outbox));
     figure(to, "letters", "open_xor", (int64_t)open_sum);
     figure(to, "letters", "outbox_xor", (int64_t)outbox_sum);
     figures_gateways(self, to);
@@ -229,6 +236,7 @@ static void figures_register(void)
                                       &figures_books,
                                       &figures_balanced,
                                       &figures_parked,
+                                      &figures_stuck,
                                       &figures_pollers,
                                       &figures_consumers,
                                       &figures_consumer_lag,
@@ -284,5 +292,6 @@ void figures_measure(struct tracker *self)
         ald_metric_set(ald_metrics_get("aldaba_tasks_pending", account->profile->name),
                        (int64_t)account->open);
     ald_metric_set(&figures_parked, (int64_t)park_count(self->park));
+    ald_metric_set(&figures_stuck, (int64_t)outbox_stuck(self->outbox));
     ald_metric_set(&figures_pollers, (int64_t)jobs_pollers(self->jobs));
 }

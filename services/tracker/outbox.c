@@ -10,6 +10,7 @@
 
 enum {
     OUTBOX_UNDER_WAY = 256,
+    OUTBOX_UNDER_WAY_BYTES = 16 << 20,
     OUTBOX_RESEND_MS = 10000,
     OUTBOX_HURRY_MS = 300 /* an audit looks again for longer than that, so that it sees the end */
 };
@@ -21,6 +22,8 @@ struct outbox {
     uint64_t sent;                      /* all up to here were given to the courier */
     uint64_t settled[OUTBOX_UNDER_WAY]; /* to be deleted */
     size_t settled_count;
+    uint64_t max_item; /* that the dlq takes, as last heard */
+    uint64_t stuck;    /* set aside since the store was read from its start */
 };
 
 static void outbox_settled(void *arg, void *tag, const struct msg_ack *ack)
@@ -29,6 +32,7 @@ static void outbox_settled(void *arg, void *tag, const struct msg_ack *ack)
     outbox_t *self = arg;
     if (strcmp(ack->disposition, "refused") == 0) {
         /* It stays in the outbox, is listed, and does not hold up the others. */
+        self->stuck++;
         ald_log(ALD_ERROR, "outbox.refused", "num=%" PRIu64 " reason=%s", ack->num, ack->reason);
         return;
     }
@@ -37,6 +41,28 @@ static void outbox_settled(void *arg, void *tag, const struct msg_ack *ack)
         self->settled[self->settled_count++] = ack->num;
     if (self->settled_count == OUTBOX_UNDER_WAY)
         outbox_clear(self);
+}
+
+static void outbox_oversized(void *arg, uint64_t num, void *tag, struct ald_span bytes)
+{
+    (void)tag;
+    outbox_t *self = arg;
+    self->stuck++;
+    ald_log(ALD_ERROR, "outbox.oversized",
+            "num=%" PRIu64 " bytes=%zu text=\"a letter is larger than the dlq takes: raise "
+            "bus.max_item to what it was and restart the dlq; it waits\"",
+            num, bytes.len);
+}
+
+/* With room for more, what was set aside has another try. */
+static void outbox_welcome(void *arg, const struct msg_welcome *welcome, bool fresh, zmsg_t *msg)
+{
+    (void)fresh, (void)msg;
+    outbox_t *self = arg;
+    if (welcome->max_item > self->max_item)
+        self->sent = self->stuck = 0;
+    self->max_item = welcome->max_item;
+    tracker_stir(self->tracker);
 }
 
 /* All below the first letter that is still here are the dlq's alone. */
@@ -74,6 +100,7 @@ enum ald_rc outbox_new(struct tracker *tracker, outbox_t **out, struct ald_err *
         return rc;
     outbox_t *self = zmalloc(sizeof *self);
     self->tracker = tracker;
+    self->max_item = UINT64_MAX;
     char sender[ALD_ULID_MAX];
     outbox_name(tracker, sender);
     struct ald_courier_options options = {
@@ -86,6 +113,8 @@ enum ald_rc outbox_new(struct tracker *tracker, outbox_t **out, struct ald_err *
         .resend_after_ms = OUTBOX_RESEND_MS,
         .self = self,
         .on_settled = outbox_settled,
+        .on_oversized = outbox_oversized,
+        .on_welcome = outbox_welcome,
         .on_head = outbox_head,
     };
     rc = ald_courier_new(ald_service_loop(tracker->service), &options, &self->courier, err);
@@ -107,24 +136,34 @@ void outbox_destroy(outbox_t **self_p)
     *self_p = NULL;
 }
 
-static void outbox_send(void *arg, uint64_t num, struct ald_span message)
+static bool outbox_room(const outbox_t *self)
+{
+    return ald_courier_items(self->courier) < OUTBOX_UNDER_WAY &&
+           ald_courier_bytes(self->courier) < OUTBOX_UNDER_WAY_BYTES;
+}
+
+static bool outbox_more(const outbox_t *self)
+{
+    return (int64_t)self->sent < self->tracker->vault.last_outbox && outbox_room(self);
+}
+
+static bool outbox_send(void *arg, uint64_t num, struct ald_span message)
 {
     outbox_t *self = arg;
     ALD_FAILPOINT_STEP("outbox.send");
     if (num > self->sent)
         self->sent = num;
-    if (ald_courier_holds(self->courier, num))
-        return; /* the store was read back; the courier was not */
-    if (ald_courier_add(self->courier, num, message, NULL) != ALD_OK)
-        ald_log(ALD_ERROR, "outbox.too_big", "num=%" PRIu64 " bytes=%zu", num, message.len);
+    /* Held: the store was read back; the courier was not. */
+    if (!ald_courier_holds(self->courier, num) &&
+        ald_courier_add(self->courier, num, message, NULL) != ALD_OK)
+        outbox_oversized(self, num, NULL, message);
+    return outbox_room(self);
 }
 
 void outbox_sweep(outbox_t *self)
 {
-    size_t under_way = ald_courier_items(self->courier);
-    if (under_way < OUTBOX_UNDER_WAY && (int64_t)self->sent < self->tracker->vault.last_outbox)
-        vault_outbox_each(&self->tracker->vault, self->sent, OUTBOX_UNDER_WAY - under_way,
-                          outbox_send, self);
+    if (outbox_more(self))
+        vault_outbox_each(&self->tracker->vault, self->sent, outbox_send, self);
     ald_courier_flush(self->courier);
 }
 
@@ -148,14 +187,18 @@ void outbox_clear(outbox_t *self)
 /* With as many under way as may be, the dlq's answer is waited for. */
 int64_t outbox_rest_ms(const outbox_t *self)
 {
-    bool more = (int64_t)self->sent < self->tracker->vault.last_outbox &&
-                ald_courier_items(self->courier) < OUTBOX_UNDER_WAY;
-    return more || self->settled_count > 0 ? 0 : REST_NOTHING;
+    return outbox_more(self) || self->settled_count > 0 ? 0 : REST_NOTHING;
+}
+
+uint64_t outbox_stuck(const outbox_t *self)
+{
+    return self->tracker->vault.outbox > 0 ? self->stuck : 0;
 }
 
 void outbox_reset(outbox_t *self)
 {
     /* The courier keeps what it has; the dlq knows a letter by its id when it comes again. */
     self->sent = 0;
+    self->stuck = 0;
     self->settled_count = 0;
 }

@@ -18,6 +18,8 @@ void outbox_hurry(outbox_t *self);
 void outbox_clear(outbox_t *self);
 /* See rest.h. */
 int64_t outbox_rest_ms(const outbox_t *self);
+/* How many stay here, as the dlq refused them or takes none of that size; they hold up nobody. */
+uint64_t outbox_stuck(const outbox_t *self);
 /* The store was read back: what is under way is not known any more. */
 void outbox_reset(outbox_t *self);
 

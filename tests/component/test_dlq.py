@@ -117,6 +117,23 @@ def test_closed_under_an_attempt_it_stays_closed(desk):
     assert [line["outcome"] for line in attempts] == ["applied"]
 
 
+def test_a_tracker_that_comes_back_with_less(desk):
+    """A message that it does not take holds up nobody, and its attempts say why."""
+    first = desk.tracker()
+    first.judge = lambda item: None
+    large, small = letter(1, original=os.urandom(70000)), letter(2)
+    desk.put(large, small)
+    until(lambda: first.of(large["letter"]), SOON_S, "not tried")
+    first.stop()
+    desk.tracker(instance="T2", max_item=60000)
+    desk.until_state(small["letter"], "resolved")
+    desk.until_state(large["letter"], "held")
+    view, attempts = desk.show(large["letter"])
+    assert view["original"] == large["original"]
+    assert {line["outcome"] for line in attempts} == {"refused"}
+    assert all("bus.max_item" in line["detail"] for line in attempts), attempts
+
+
 def test_rule_18_a_dropped_letter_does_not_rise(desk):
     """The dlq has committed and its acknowledgement is lost; a person drops the letter; the tracker
     sends its outbox again. It is no new letter, and nothing is delivered again, while others of the

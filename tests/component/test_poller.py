@@ -146,8 +146,9 @@ class Provider:
 class Tracker:
     """Binds `jobs`, welcomes, hands out what it is given, acknowledges outcomes if it is told to."""
 
-    def __init__(self, run, instance="T1"):
+    def __init__(self, run, instance="T1", max_item=MAX_ITEM):
         self.instance = instance
+        self.max_item = max_item
         self.acking = True
         self.start_says = "applied"  # None: nothing
         self.started = []
@@ -182,7 +183,7 @@ class Tracker:
         head, *items = messages
         if head["k"] == "hello":
             self.hellos.append(head)
-            self.send(who, bus.pack("welcome", instance=self.instance, max_item=MAX_ITEM))
+            self.send(who, bus.pack("welcome", instance=self.instance, max_item=self.max_item))
         elif head["k"] == "ready":
             self.who = who
             self.readies.append(head)
@@ -331,9 +332,9 @@ class Place:
         until(lambda: self.tracker.credit() > 0, SOON_S, "the poller does not ask for work")
         return self
 
-    def new_tracker(self, instance):
+    def new_tracker(self, instance, **more):
         self.tracker.stop()
-        self.tracker = Tracker(self.run, instance)
+        self.tracker = Tracker(self.run, instance, **more)
 
     def close(self):
         if self.poller:
@@ -504,6 +505,19 @@ def test_an_item_too_big_for_the_bus_says_so(place):
     outcome = place.tracker.one_outcome(f"big-{2 * MAX_ITEM}")
     assert outcome["then"] == "unknown" and not outcome.get("result")
     assert "does not fit" in outcome["error"]
+
+
+def test_a_tracker_that_comes_back_with_less(place):
+    """The outcome that it does not take goes without its result, and holds up nothing."""
+    place.start()
+    place.tracker.acking = False
+    assert place.tracker.one_outcome("big-70000")["then"] == "done"
+    place.new_tracker("T2", max_item=60000)
+    place.tracker.give("slow-0-x", first=2)
+    large, small = place.tracker.until_outcomes(2)
+    assert (large["task"], large["then"]) == ("1001", "unknown") and not large.get("result")
+    assert "does not fit" in large["error"]
+    assert small["then"] == "done"
 
 
 def test_sigterm_hands_back_and_finishes(place):

@@ -53,8 +53,9 @@ def letter(num, reason="unknown_task", **more):
 class Events:
     """The tracker's channel `events`: takes re-injections and closings, answers as `judge` says."""
 
-    def __init__(self, run, instance="T1"):
+    def __init__(self, run, instance="T1", max_item=MAX_ITEM):
         self.instance = instance
+        self.max_item = max_item
         self.judge = lambda item: {"disposition": "applied"}
         self.items = []  # in the order of arrival, repeats too
         self.heads = []
@@ -79,7 +80,7 @@ class Events:
     def take(self, who, messages):
         head, *items = messages
         if head["k"] == "hello":
-            welcome = bus.pack("welcome", instance=self.instance, max_item=MAX_ITEM)
+            welcome = bus.pack("welcome", instance=self.instance, max_item=self.max_item)
             self.socket.send_multipart([who, welcome])
             return
         assert head["k"] == "batch", head

@@ -193,6 +193,10 @@ def test_bodies_up_to_the_limit(house, task):
     assert only_event(house, task["id"])["result"] == code
 
 
+def on_their_way(house):
+    return {one["task"]: one["outcome"] == "outbox" for one in house.dead_letters()}
+
+
 def largest(task, code):
     """A body of exactly 1 MiB."""
     start = b"id=%s&code=" % task["provider_id"].encode()
@@ -229,6 +233,60 @@ def test_rule_4_the_largest_body_passes_by_each_way():
         assert only_event(house, tasks[2]["id"])["result"].startswith(b"Bc")
         house.until_serving()
         assert house.aldaba("audit").returncode == 0
+
+
+def test_rule_4_letters_larger_than_a_lowered_limit_hold_up_nobody():
+    """They wait in the outbox, are told, and go when it is raised again. Larger results and letters
+    of before are read as ever."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    sizes = lambda most: {"bus": {"max_item": most}, "gateway": {"max_body": most},  # noqa: E731
+                          "poller": {"max_answer": "1MiB"}}
+    kept = {"callback": {"stale_after": "60s", "max_body": "4MiB"},
+            "poll": {"max_bytes": "1MiB", "schedule": {"give_up_after": "300s"}}}
+    with House(settings=sizes("4MiB"), profile=kept) as house:
+        def send(task, code):
+            body = b"id=%s&code=" % task["provider_id"].encode() + code
+            return house.public.request("POST", task["path"], body, form).status
+
+        def restart(most):
+            house.settings, house.profile["callback"]["max_body"] = sizes(most), most
+            for daemon in house.daemons.values():
+                daemon.stop()
+            house.write_settings()
+            house.start_daemons()
+            house.until_serving()
+
+        def stuck():
+            return house.get("/v1/status")["letters"]["outbox_stuck"]
+
+        house.start()
+        tasks = [new_task(house, solve=600) for _ in range(3)]
+        ended = new_task(house, solve=600)
+        assert send(ended, b"R" * (2 * MIB)) == 200
+        assert only_event(house, ended["id"])["result"] == b"R" * (2 * MIB)
+        house.dlq.stop()
+        assert send(tasks[0], b"ERROR_NEW_" + b"c" * (2 * MIB)) == 200
+        restart("1MiB")
+        assert send(tasks[1], b"ERROR_NEW_SMALL") == 200
+        until(lambda: on_their_way(house) == {tasks[0]["id"]: True, tasks[1]["id"]: False}, 20,
+              lambda: on_their_way(house))
+        until(lambda: stuck() == 1, 10, "nothing is told of it")
+        assert "1 of them stuck" in house.aldaba("status").stdout
+        assert any("outbox.oversized" in line for line in house.tracker.lines())
+        assert house.private.get(f"/v1/tasks/{ended['id']}/result").body == b"R" * (2 * MIB)
+        assert house.aldaba("audit").returncode == 0
+        restart("4MiB")
+        assert send(tasks[2], b"ERROR_NEW_LATER") == 200
+        until(lambda: list(on_their_way(house).values()) == [False] * 3, 20,
+              lambda: on_their_way(house))
+        assert stuck() == 0
+        assert house.aldaba("audit").returncode == 0
+        restart("1MiB")
+        large = f"/v1/dead-letters/{house.dead_letters(task=tasks[0]['id'])[0]['id']}"
+        assert b"c" * (2 * MIB) in house.private.get(large).body
+        said = house.post(f"{large}/replay", {"dry_run": True})["dry_run"]
+        assert (said["disposition"], said["reason"]) == ("refused", "oversized"), said
+        assert "bus.max_item" in said["why"]
 
 
 def test_body_over_the_limit_is_413_and_the_next_poll_comes_forward(house, task):

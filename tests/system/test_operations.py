@@ -128,7 +128,7 @@ def test_a_canary(house, places):
 
 
 IN_GOOD_ORDER = ("CallbacksStopped", "CallbacksLost", "CallbacksRefused", "ProofsFail", "PollsOverdue",
-                 "NoPollers", "SpoolGrowing", "SpoolStuck", "BooksUnbalanced", "LettersAstray",
+                 "NoPollers", "SpoolGrowing", "SpoolStuck", "OutboxStuck", "BooksUnbalanced", "LettersAstray",
                  "ProviderBlocked", "CodeAlert", "SinkDown", "DiskFilling", "NoData", "NotReady",
                  "Restarts", "SettingsRefused", "CanaryLost")
 

@@ -12,8 +12,8 @@ consumers_t *consumers_new(struct tracker *tracker)
     self->tracker = tracker;
     self->by_name = zhashx_new();
     ald_buf_init(&self->flight, CONSUMER_FLIGHT_MAX);
-    ald_buf_init(&self->event, (size_t)80 << 20);
-    ald_buf_init(&self->original, (size_t)80 << 20);
+    ald_buf_init(&self->event, ALD_ITEM_MAX);
+    ald_buf_init(&self->original, ALD_ITEM_MAX);
     consumers_pages_init();
     return self;
 }

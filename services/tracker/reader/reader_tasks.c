@@ -145,7 +145,7 @@ void reading_get(struct reading *self, const struct msg_get *get, const struct r
 {
     struct msg_task_view view;
     struct ald_buf keep;
-    ald_buf_init(&keep, (size_t)80 << 20);
+    ald_buf_init(&keep, ALD_ITEM_MAX);
     bool found = reading_task(self, get->task, &view);
     if (found) {
         uint64_t lane = (uint64_t)reading_fact(self, "lane");
@@ -228,7 +228,7 @@ static void reading_page(struct reading *self, const struct msg_list *list, int6
     while (found < limit && reading_step(self, stmt)) {
         struct msg_task_view view;
         struct ald_buf keep;
-        ald_buf_init(&keep, (size_t)80 << 20);
+        ald_buf_init(&keep, ALD_ITEM_MAX);
         reading_view(stmt, &view);
         struct tail_task ended = {0};
         (void)tail_get(self->results->tail, view.task, &ended);

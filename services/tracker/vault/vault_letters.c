@@ -9,7 +9,7 @@
 static void vault_outbox_add(struct vault *self, const struct msg_letter *letter)
 {
     struct ald_buf bytes;
-    ald_buf_init(&bytes, (size_t)80 << 20);
+    ald_buf_init(&bytes, ALD_ITEM_MAX);
     if (ald_wire_encode(&MSG_LETTER, letter, &bytes) != ALD_OK)
         vault_fail(self, ALD_TOOBIG);
     ald_stmt_t *stmt =
@@ -183,17 +183,16 @@ bool vault_letter_heard(struct vault *self, uint64_t task)
     return found;
 }
 
-void vault_outbox_each(struct vault *self, uint64_t after, size_t limit, vault_outbox_fn *fn,
-                       void *context)
+void vault_outbox_each(struct vault *self, uint64_t after, vault_outbox_fn *fn, void *context)
 {
     ald_stmt_t *stmt =
-        vault_prepare(self, "SELECT num, message FROM outbox WHERE num > ?1 ORDER BY num LIMIT ?2");
+        vault_prepare(self, "SELECT num, message FROM outbox WHERE num > ?1 ORDER BY num");
     if (!stmt)
         return;
     ald_stmt_bind_i64(stmt, 1, (int64_t)after);
-    ald_stmt_bind_i64(stmt, 2, (int64_t)limit);
-    while (vault_step(self, stmt))
-        fn(context, (uint64_t)ald_stmt_i64(stmt, 0), ald_stmt_blob(stmt, 1));
+    while (vault_step(self, stmt) &&
+           fn(context, (uint64_t)ald_stmt_i64(stmt, 0), ald_stmt_blob(stmt, 1)))
+        ;
     ald_stmt_reset(stmt);
 }
 

@@ -58,10 +58,9 @@ typedef void vault_unproven_fn(void *context, const char *provider, const struct
                                uint64_t count);
 void vault_each_unproven(struct vault *self, vault_unproven_fn *fn, void *context);
 
-typedef void vault_outbox_fn(void *context, uint64_t num, struct ald_span message);
-/* Letters on their way to the dlq above num, at most limit. */
-void vault_outbox_each(struct vault *self, uint64_t after, size_t limit, vault_outbox_fn *fn,
-                       void *context);
+typedef bool vault_outbox_fn(void *context, uint64_t num, struct ald_span message);
+/* Letters on their way to the dlq above num, in order, until fn says false. */
+void vault_outbox_each(struct vault *self, uint64_t after, vault_outbox_fn *fn, void *context);
 void vault_outbox_remove(struct vault *self, uint64_t num);
 /* All numbers below are gone from the outbox. */
 uint64_t vault_outbox_floor(struct vault *self);

@@ -51,6 +51,14 @@ static void peer_late(void *arg, uint64_t num, void *tag, bool sent)
     self->late[self->late_count++] = num;
 }
 
+static void peer_oversized(void *arg, uint64_t num, void *tag, struct ald_span bytes)
+{
+    (void)tag, (void)bytes;
+    struct peer *self = arg;
+    assert_true(self->oversized_count < PEER_SEEN_MAX);
+    self->oversized[self->oversized_count++] = num;
+}
+
 static void peer_head(void *arg, struct msg_batch *head)
 {
     const struct peer *self = arg;
@@ -88,6 +96,7 @@ void peer_start(struct peer *self, bool late, int64_t resend_after_ms)
                                           .self = self,
                                           .on_settled = peer_settled,
                                           .on_late = late ? peer_late : NULL,
+                                          .on_oversized = late ? NULL : peer_oversized,
                                           .on_head = peer_head,
                                           .on_welcome = peer_welcomed};
     assert_int_equal(ald_courier_new(self->loop, &options, &self->courier, &err), ALD_OK);

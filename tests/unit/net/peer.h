@@ -26,6 +26,8 @@ struct peer {
     uint64_t late[PEER_SEEN_MAX];
     bool late_sent[PEER_SEEN_MAX];
     size_t late_count;
+    uint64_t oversized[PEER_SEEN_MAX];
+    size_t oversized_count;
     unsigned welcomes, fresh;
     uint64_t floor;       /* told in heads */
     const char *instance; /* the receiver's run */

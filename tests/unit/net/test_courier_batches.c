@@ -234,6 +234,56 @@ static void test_big_items(void **state)
     peer_stop(&peer);
 }
 
+/* Rule 4: a receiver that was met after the item came, or came back with less, has the item handed
+ * back, not its connection cut for ever. */
+static void test_a_receiver_that_takes_less(void **state)
+{
+    (void)state;
+    struct peer peer;
+    struct peer_batch batch;
+    struct msg_hello hello;
+    static uint8_t big[600];
+    memset(big, 'B', sizeof big);
+    peer_start(&peer, false, 0);
+    assert_int_equal(ald_courier_add(peer.courier, 1, ald_span_of(big, 600), NULL), ALD_OK);
+    assert_int_equal(ald_courier_add(peer.courier, 2, ald_span_of(big, 500), NULL), ALD_OK);
+    peer_add(&peer, 3, NULL);
+    peer_hear_hello(&peer, &hello);
+    peer_welcome(&peer, FIRST_RUN, 599);
+    peer_hear_batch(&peer, &batch);
+    assert_int_equal(batch.count, 2);
+    assert_int_equal(peer.oversized_count, 1);
+    assert_int_equal(peer.oversized[0], 1);
+    peer_welcome(&peer, SECOND_RUN, 499);
+    peer_hear_batch(&peer, &batch);
+    assert_int_equal(batch.count, 1);
+    assert_string_equal(batch.item[0], "n3");
+    assert_int_equal(peer.oversized_count, 2);
+    assert_int_equal(peer.oversized[1], 2);
+    assert_int_equal(ald_courier_items(peer.courier), 1);
+    peer_stop(&peer);
+}
+
+/* The same for an owner that has a place for what is late. */
+static void test_less_is_late(void **state)
+{
+    (void)state;
+    struct peer peer;
+    struct peer_batch batch;
+    static uint8_t big[600];
+    peer_start(&peer, true, 0);
+    peer_meet(&peer, FIRST_RUN);
+    assert_int_equal(ald_courier_add(peer.courier, 1, ald_span_of(big, 600), NULL), ALD_OK);
+    ald_courier_flush(peer.courier);
+    peer_hear_batch(&peer, &batch);
+    peer_welcome(&peer, SECOND_RUN, 599);
+    until(&peer, late, 1);
+    assert_int_equal(peer.late[0], 1);
+    assert_true(peer.late_sent[0]);
+    assert_false(peer_hears_batch(&peer));
+    peer_stop(&peer);
+}
+
 /* All that is under way is at most 1 MiB, in how many batches ever. */
 static void test_bytes_under_way_are_bounded(void **state)
 {
@@ -293,6 +343,8 @@ int main(void)
         cmocka_unit_test(test_joined_frames_are_bounded),
         cmocka_unit_test(test_a_batch_is_bounded),
         cmocka_unit_test(test_big_items),
+        cmocka_unit_test(test_a_receiver_that_takes_less),
+        cmocka_unit_test(test_less_is_late),
         cmocka_unit_test(test_bytes_under_way_are_bounded),
         cmocka_unit_test(test_late_items_count_as_under_way),
     };

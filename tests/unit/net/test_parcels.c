@@ -176,6 +176,30 @@ static void test_late_ones_are_found_wherever_they_are(void **state)
     ald_parcels_free(&parcels);
 }
 
+static void test_large_ones_are_found_wherever_they_are(void **state)
+{
+    (void)state;
+    struct ald_parcels parcels = {0};
+    const size_t len[] = {9, 3, 8, 3, 9};
+    for (size_t i = 0; i < ALD_COUNT(len); i++)
+        add(&parcels, i + 1, len[i], 0);
+    assert_int_equal(load(&parcels, 1, 3, 100, 0), 3);
+    assert_null(ald_parcels_above(&parcels, 9));
+    assert_null(ald_parcels_above(&parcels, UINT64_MAX));
+    const uint64_t want[] = {1, 5, 3};
+    for (size_t i = 0; i < ALD_COUNT(want); i++) {
+        struct ald_parcel *large = ald_parcels_above(&parcels, i < 2 ? 8 : 7);
+        assert_non_null(large);
+        assert_int_equal(large->num, want[i]);
+        free(large);
+    }
+    assert_null(ald_parcels_above(&parcels, 3));
+    assert_string_equal(numbers(&parcels.riding), "2");
+    assert_string_equal(numbers(&parcels.waiting), "4");
+    assert_int_equal(parcels.riding.bytes + parcels.waiting.bytes, 6);
+    ald_parcels_free(&parcels);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_batches_are_unloaded_one_by_one),
         cmocka_unit_test(test_busy_waits_and_holds_nobody_up),
         cmocka_unit_test(test_late_ones_are_found_wherever_they_are),
+        cmocka_unit_test(test_large_ones_are_found_wherever_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -359,22 +359,23 @@ uint64_t stage_poll(struct stage *self, const struct msg_outcome *outcome)
 static struct msg_letter newest;
 static uint8_t newest_bytes[65536];
 
-static void stage_see_letter(void *context, uint64_t num, struct ald_span message)
+static bool stage_see_letter(void *context, uint64_t num, struct ald_span message)
 {
     (void)num;
     if (!ald_wire_is(&MSG_LETTER, message))
-        return; /* the closing of one */
+        return true; /* the closing of one */
     assert_true(message.len <= sizeof newest_bytes);
     memcpy(newest_bytes, message.data, message.len);
     assert_int_equal(ald_wire_decode(&MSG_LETTER, &newest, ald_span_of(newest_bytes, message.len)),
                      ALD_OK);
     *(bool *)context = true;
+    return true;
 }
 
 bool stage_letter(struct stage *self, struct msg_letter *out)
 {
     bool found = false;
-    vault_outbox_each(&self->tracker.vault, 0, 1000, stage_see_letter, &found);
+    vault_outbox_each(&self->tracker.vault, 0, stage_see_letter, &found);
     *out = newest;
     return found;
 }
