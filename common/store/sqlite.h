@@ -39,6 +39,7 @@ struct store_round {
 struct ald_store {
     sqlite3 *db;
     int lock_fd; /* -1 when read-only */
+    int file_fd; /* of the file itself, locked; -1 when read-only */
     char path[ALD_STORE_PATH_MAX];
     char *said; /* room of ald_store_message */
     bool read_only;

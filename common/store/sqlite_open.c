@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,15 +54,22 @@ static enum ald_rc open_folder(const ald_store_t *self, struct ald_err *err)
     return ald_disk_folder(folder, err);
 }
 
-/* Made here and not by the engine, for its mode; the side files take theirs from it. */
-static enum ald_rc open_create(const ald_store_t *self, struct ald_err *err)
+/* Made here and not by the engine, for its mode; the side files take theirs from it. It is locked,
+ * too: the lock file may be removed beneath its holder by somebody who takes it for a stale one.
+ * The engine's own locks are of another kind, and are let go when a descriptor of the file is
+ * closed, so this one is closed after the engine. */
+static enum ald_rc open_file(ald_store_t *self, struct ald_err *err)
 {
-    int fd = ald_regular_open(self->path, O_RDWR | O_CREAT);
-    if (fd < 0)
+    self->file_fd = ald_regular_open(self->path, O_RDWR | O_CREAT);
+    if (self->file_fd < 0)
         return ald_err_set(err, errno == ENOSPC ? ALD_FULL : ALD_IO, "%s can't be opened: %s.",
                            self->path, ald_regular_why(self->path, errno));
-    close(fd);
-    return ALD_OK;
+    if (flock(self->file_fd, LOCK_EX | LOCK_NB) == 0)
+        return ALD_OK;
+    if (errno == EWOULDBLOCK)
+        return ald_err_set(err, ALD_EXISTS, "Another process has %s open: stop it first.",
+                           self->path);
+    return ald_err_set(err, ALD_IO, "%s can't be locked: %s.", self->path, strerror(errno));
 }
 
 /* The first half of the start-up protocol. What the kernel failed to write before we were started
@@ -110,7 +118,7 @@ static enum ald_rc open_prepare_disk(ald_store_t *self, struct ald_err *err)
     open_side_path(self, ".lock", lock);
     rc = ald_disk_lock(lock, &self->lock_fd, err);
     if (rc == ALD_OK)
-        rc = open_create(self, err);
+        rc = open_file(self, err);
     return rc == ALD_OK ? open_settle(self, err) : rc;
 }
 
@@ -358,7 +366,7 @@ static ald_store_t *open_new(const struct ald_store_options *options)
     ALD_ASSERT(self != NULL);
     self->said = calloc(1, STORE_SAID_MAX);
     ALD_ASSERT(self->said != NULL);
-    self->lock_fd = -1;
+    self->lock_fd = self->file_fd = -1;
     self->read_only = options->read_only;
     self->still = options->still;
     self->busy_ms = options->busy_ms > 0 ? (int)options->busy_ms : OPEN_BUSY_MS;
@@ -406,6 +414,8 @@ void ald_store_destroy(ald_store_t **self_p)
         (void)sqlite3_db_config(self->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     int code = sqlite3_close(self->db);
     ALD_ASSERT(code == SQLITE_OK); /* else a copy of it was not finished */
+    if (self->file_fd >= 0)
+        close(self->file_fd);
     if (self->lock_fd >= 0)
         close(self->lock_fd);
     free(self->said);

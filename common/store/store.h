@@ -5,8 +5,8 @@
  * text and BIGINT keys, milliseconds as BIGINT; no triggers, no rowid tricks. Foreign keys are off.
  *
  * - A commit that returned ALD_OK is on disk; or with options.sync_beside, once it has settled.
- * - One process writes a file: `<path>.lock` is held for as long as it is open. Readers open it
- *   read-only, on a handle of their own, and keep their transactions short.
+ * - One process writes a file: `<path>.lock`, and the file with it, is locked for as long as it is
+ *   open. Readers open it read-only, on a handle of their own, and keep their transactions short.
  * - Nothing is accepted before the start-up protocol has run: fsync and drop from the page cache,
  *   then a whole checkpoint. A plain restart after a transient disk error would lose acknowledged
  *   rows, because the kernel forgets which pages it could not write.

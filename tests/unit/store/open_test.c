@@ -91,16 +91,21 @@ static void test_second_process_is_refused(void **state)
 {
     const char *path = folder_file(*state, "a.db");
     ald_store_t *store = schema_open(path, 1);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        struct ald_store_options options = schema_options(path, 1);
-        ald_store_t *second = NULL;
-        _exit(ald_store_open(&options, &second, NULL) == ALD_EXISTS ? 0 : 1);
+    for (unsigned swept = 0; swept < 2; swept++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct ald_store_options options = schema_options(path, 1);
+            ald_store_t *second = NULL;
+            _exit(ald_store_open(&options, &second, NULL) == ALD_EXISTS ? 0 : 1);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        /* Somebody takes the lock file for a stale one. */
+        assert_int_equal(unlink(folder_file(*state, "a.db.lock")), 0);
     }
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_int_equal(schema_commit(store, 1, 1), ALD_OK);
     ald_store_destroy(&store);
 }
 
