@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ struct watch {
     struct watch_options options;
     int epoll_fd;
     int timer_fd;
+    int ring_fd; /* for the next turn: a timer of nothing costs an interrupt */
+    bool rung;
     int64_t armed_ms;        /* monotonic, when the timer fires; INT64_MAX = it does not */
     enum watch_state *state; /* by descriptor */
     size_t state_count;
@@ -63,6 +66,11 @@ static int watch_on_ready(zloop_t *loop, zmq_pollitem_t *item, void *arg)
     self->turning = true;
     for (int i = 0; i < count; i++) {
         int fd = watch_epoll_fd(events[i].data.u64);
+        if (fd == self->ring_fd) {
+            self->rung = false;
+            options->on_timer(options->self);
+            continue;
+        }
         if (fd == self->timer_fd) {
             uint64_t fired = 0;
             (void)!read(self->timer_fd, &fired, sizeof fired);
@@ -90,7 +98,11 @@ static enum ald_rc watch_open(watch_t *self, struct ald_err *err)
 {
     self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     self->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (self->epoll_fd < 0 || self->timer_fd < 0 ||
+    self->ring_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    /* By edges: its count is of no interest, and is not read. */
+    struct epoll_event ring = {.events = EPOLLIN | EPOLLET, .data.u64 = (uint32_t)self->ring_fd};
+    if (self->epoll_fd < 0 || self->timer_fd < 0 || self->ring_fd < 0 ||
+        epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, self->ring_fd, &ring) != 0 ||
         !watch_fd(self, self->timer_fd, 0, (struct watch_ready){.in = true}))
         return ald_err_set(err, ALD_IO, "cannot make an epoll set: %s", strerror(errno));
     zmq_pollitem_t item = {.fd = self->epoll_fd, .events = ZMQ_POLLIN};
@@ -104,8 +116,12 @@ enum ald_rc watch_new(zloop_t *loop, const struct watch_options *options, watch_
 {
     watch_t *self = calloc(1, sizeof *self);
     ALD_ASSERT(self);
-    *self = (watch_t){
-        .loop = loop, .options = *options, .epoll_fd = -1, .timer_fd = -1, .armed_ms = INT64_MAX};
+    *self = (watch_t){.loop = loop,
+                      .options = *options,
+                      .epoll_fd = -1,
+                      .timer_fd = -1,
+                      .ring_fd = -1,
+                      .armed_ms = INT64_MAX};
     enum ald_rc rc = watch_open(self, err);
     if (rc == ALD_OK)
         *out = self;
@@ -125,6 +141,8 @@ void watch_destroy(watch_t **self_p)
         zloop_poller_end(self->loop, &item);
     if (self->timer_fd >= 0)
         close(self->timer_fd);
+    if (self->ring_fd >= 0)
+        close(self->ring_fd);
     if (self->epoll_fd >= 0)
         close(self->epoll_fd);
     free(self->leaving);
@@ -162,15 +180,26 @@ void watch_forget(watch_t *self, int fd)
     *watch_state(self, fd) = WATCH_LEAVING;
 }
 
+static void watch_ring(watch_t *self)
+{
+    const uint64_t one = 1;
+    self->rung = write(self->ring_fd, &one, sizeof one) == (ssize_t)sizeof one;
+    ALD_ASSERT(self->rung); /* 2^64 - 1 of them were never read otherwise */
+}
+
 void watch_timer(watch_t *self, int64_t after_ms)
 {
+    if (self->rung)
+        return;
+    if (after_ms <= 0) {
+        watch_ring(self);
+        return;
+    }
     int64_t at_ms = ald_clock_mono_ms() + after_ms;
     if (self->armed_ms <= at_ms)
         return;
     const struct itimerspec when = {
-        .it_value = {.tv_sec = after_ms / 1000,
-                     .tv_nsec = after_ms > 0 ? after_ms % 1000 * 1000000 : 1},
-    };
+        .it_value = {.tv_sec = after_ms / 1000, .tv_nsec = after_ms % 1000 * 1000000}};
     timerfd_settime(self->timer_fd, 0, &when, NULL);
     self->armed_ms = at_ms;
 }

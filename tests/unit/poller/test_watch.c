@@ -202,7 +202,7 @@ static void test_a_turn_that_is_asked_for(void **state)
     (void)state;
     struct stage stage = {.first = ask_for_a_turn};
     stage_begin(&stage);
-    watch_turn(stage.watch); /* nothing is ready: it comes by the timer */
+    watch_turn(stage.watch); /* nothing is ready: it comes in the next one */
     stage_run(&stage, turned);
     assert_int_equal(stage.timers, 1);
     assert_true(take(&stage, stage.one));
