@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "services/poller/fetch_ask.h"
@@ -68,7 +69,17 @@ static curl_socket_t fetch_on_open(void *arg, curlsocktype purpose, struct curl_
     }
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
                     address->protocol);
-    return fd < 0 ? CURL_SOCKET_BAD : fd;
+    if (fd < 0)
+        return CURL_SOCKET_BAD;
+    watch_opened(call->owner->watch, fd);
+    return fd;
+}
+
+/* A connection outlives the request that it was opened for. */
+static int fetch_on_close(void *arg, curl_socket_t fd)
+{
+    watch_closing(arg, fd);
+    return close(fd);
 }
 
 /* There is a connection, and nothing of the request has been sent on it. */
@@ -127,6 +138,8 @@ static bool fetch_call_setup(struct fetch_call *call)
     FETCH_SET(CURLOPT_LOW_SPEED_LIMIT, (long)FETCH_LOW_SPEED);
     FETCH_SET(CURLOPT_OPENSOCKETFUNCTION, fetch_on_open);
     FETCH_SET(CURLOPT_OPENSOCKETDATA, call);
+    FETCH_SET(CURLOPT_CLOSESOCKETFUNCTION, fetch_on_close);
+    FETCH_SET(CURLOPT_CLOSESOCKETDATA, self->watch);
     FETCH_SET(CURLOPT_PREREQFUNCTION, fetch_on_request);
     FETCH_SET(CURLOPT_PREREQDATA, call);
     FETCH_SET(CURLOPT_HEADERFUNCTION, fetch_on_header);

@@ -199,23 +199,22 @@ static enum ald_rc jobs_post(jobs_t *self, const struct msg_outcome *outcome)
 }
 
 /* Without its result when that does not fit. */
-static void jobs_post_some(jobs_t *self, const struct msg_outcome *outcome)
+static void jobs_post_some(jobs_t *self, struct msg_outcome *item)
 {
-    struct msg_outcome item = *outcome;
-    enum ald_rc rc = jobs_post(self, &item);
+    enum ald_rc rc = jobs_post(self, item);
     if (rc != ALD_OK) {
-        item.result = item.evidence = (struct ald_span){0};
-        item.result_json = item.answered = item.block = false;
-        item.code[0] = '\0';
-        snprintf(item.then, sizeof item.then, "%s", ald_then_name(ALD_THEN_UNKNOWN));
-        snprintf(item.class_, sizeof item.class_, "%s", ald_class_name(ALD_CLASS_NONE));
-        snprintf(item.error, sizeof item.error, "the answer does not fit the bus: %s",
+        item->result = item->evidence = (struct ald_span){0};
+        item->result_json = item->answered = item->block = false;
+        item->code[0] = '\0';
+        snprintf(item->then, sizeof item->then, "%s", ald_then_name(ALD_THEN_UNKNOWN));
+        snprintf(item->class_, sizeof item->class_, "%s", ald_class_name(ALD_CLASS_NONE));
+        snprintf(item->error, sizeof item->error, "the answer does not fit the bus: %s",
                  ald_rc_name(rc));
-        rc = jobs_post(self, &item);
+        rc = jobs_post(self, item);
     }
     if (rc != ALD_OK) {
-        jobs_settle(self, item.num); /* the lease's end tells the tracker */
-        ald_log(ALD_ERROR, "jobs.unsent", "task=%llu rc=%s", (unsigned long long)item.task,
+        jobs_settle(self, item->num); /* the lease's end tells the tracker */
+        ald_log(ALD_ERROR, "jobs.unsent", "task=%llu rc=%s", (unsigned long long)item->task,
                 ald_rc_name(rc));
     }
 }

@@ -12,9 +12,18 @@
 
 enum { WATCH_EVENTS = 128 /* taken in a turn of the loop */ };
 
-/* A connection is let go when its request has ended, and mostly taken again for the next one in the
- * same turn: so who leaves is told to the kernel only at the turn's end. */
+/* A connection is let go when its request has ended, and mostly taken again for the next one soon:
+ * so who leaves is told to the kernel only when it says something of it, or, where nobody would
+ * tell of its closing, at the turn's end. */
 enum watch_state { WATCH_AWAY, WATCH_ON, WATCH_LEAVING };
+
+/* What is known of a descriptor's number. */
+struct watch_place {
+    enum watch_state state;
+    bool told;       /* its opening was, and its closing will be */
+    uint32_t events; /* that the kernel watches it for, unless away */
+    unsigned tag;
+};
 
 struct watch {
     zloop_t *loop;
@@ -23,9 +32,9 @@ struct watch {
     int timer_fd;
     int ring_fd; /* for the next turn: a timer of nothing costs an interrupt */
     bool rung;
-    int64_t armed_ms;        /* monotonic, when the timer fires; INT64_MAX = it does not */
-    enum watch_state *state; /* by descriptor */
-    size_t state_count;
+    int64_t armed_ms;           /* monotonic, when the timer fires; INT64_MAX = it does not */
+    struct watch_place *places; /* by descriptor */
+    size_t place_count;
     int *leaving;
     size_t leaving_count, leaving_cap;
     bool turning; /* on_turn is to come */
@@ -36,24 +45,24 @@ static int watch_epoll_fd(uint64_t data)
     return (int)(data & UINT32_MAX);
 }
 
-static enum watch_state *watch_state(watch_t *self, int fd)
+static struct watch_place *watch_place(watch_t *self, int fd)
 {
     size_t need = (size_t)fd + 1;
-    if (need > self->state_count) {
-        size_t count = need > 2 * self->state_count ? need : 2 * self->state_count;
-        self->state = realloc(self->state, count * sizeof *self->state);
-        ALD_ASSERT(self->state);
-        for (size_t i = self->state_count; i < count; i++)
-            self->state[i] = WATCH_AWAY;
-        self->state_count = count;
+    if (need > self->place_count) {
+        size_t count = need > 2 * self->place_count ? need : 2 * self->place_count;
+        self->places = realloc(self->places, count * sizeof *self->places);
+        ALD_ASSERT(self->places);
+        for (size_t i = self->place_count; i < count; i++)
+            self->places[i] = (struct watch_place){.state = WATCH_AWAY};
+        self->place_count = count;
     }
-    return &self->state[fd];
+    return &self->places[fd];
 }
 
 static void watch_drop(watch_t *self, int fd)
 {
     epoll_ctl(self->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-    *watch_state(self, fd) = WATCH_AWAY;
+    watch_place(self, fd)->state = WATCH_AWAY;
 }
 
 static int watch_on_ready(zloop_t *loop, zmq_pollitem_t *item, void *arg)
@@ -78,6 +87,10 @@ static int watch_on_ready(zloop_t *loop, zmq_pollitem_t *item, void *arg)
             options->on_timer(options->self);
             continue;
         }
+        if (watch_place(self, fd)->told && watch_place(self, fd)->state == WATCH_LEAVING) {
+            watch_drop(self, fd);
+            continue;
+        }
         const struct watch_ready ready = {
             .in = events[i].events & EPOLLIN,
             .out = events[i].events & EPOLLOUT,
@@ -88,7 +101,7 @@ static int watch_on_ready(zloop_t *loop, zmq_pollitem_t *item, void *arg)
     self->turning = false;
     options->on_turn(options->self);
     for (size_t i = 0; i < self->leaving_count; i++)
-        if (*watch_state(self, self->leaving[i]) == WATCH_LEAVING)
+        if (watch_place(self, self->leaving[i])->state == WATCH_LEAVING)
             watch_drop(self, self->leaving[i]);
     self->leaving_count = 0;
     return 0;
@@ -146,27 +159,38 @@ void watch_destroy(watch_t **self_p)
     if (self->epoll_fd >= 0)
         close(self->epoll_fd);
     free(self->leaving);
-    free(self->state);
+    free(self->places);
     free(self);
 }
 
 /* The kernel forgets a descriptor that was closed, and one of its number may be new. */
 bool watch_fd(watch_t *self, int fd, unsigned tag, struct watch_ready what_for)
 {
-    enum watch_state *state = watch_state(self, fd);
+    struct watch_place *place = watch_place(self, fd);
     struct epoll_event event = {.events =
                                     (what_for.in ? EPOLLIN : 0u) | (what_for.out ? EPOLLOUT : 0u),
                                 .data.u64 = (uint64_t)tag << 32 | (uint32_t)fd};
-    bool known = *state != WATCH_AWAY;
+    bool known = place->state != WATCH_AWAY;
+    if (known && place->told && place->events == event.events && place->tag == tag) {
+        place->state = WATCH_ON;
+        return true;
+    }
     bool ok = epoll_ctl(self->epoll_fd, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0;
     if (!ok && (errno == ENOENT || errno == EEXIST))
         ok = epoll_ctl(self->epoll_fd, known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) == 0;
-    *state = ok ? WATCH_ON : WATCH_AWAY;
+    place->state = ok ? WATCH_ON : WATCH_AWAY;
+    place->events = event.events;
+    place->tag = tag;
     return ok;
 }
 
 void watch_forget(watch_t *self, int fd)
 {
+    struct watch_place *place = watch_place(self, fd);
+    if (place->told && place->state != WATCH_AWAY) {
+        place->state = WATCH_LEAVING;
+        return;
+    }
     if (!self->turning) {
         watch_drop(self, fd);
         return;
@@ -177,7 +201,17 @@ void watch_forget(watch_t *self, int fd)
         ALD_ASSERT(self->leaving);
     }
     self->leaving[self->leaving_count++] = fd;
-    *watch_state(self, fd) = WATCH_LEAVING;
+    place->state = WATCH_LEAVING;
+}
+
+void watch_opened(watch_t *self, int fd)
+{
+    *watch_place(self, fd) = (struct watch_place){.state = WATCH_AWAY, .told = true};
+}
+
+void watch_closing(watch_t *self, int fd)
+{
+    *watch_place(self, fd) = (struct watch_place){.state = WATCH_AWAY};
 }
 
 static void watch_ring(watch_t *self)

@@ -34,6 +34,12 @@ void watch_destroy(watch_t **self_p);
 bool watch_fd(watch_t *self, int fd, unsigned tag, struct watch_ready what_for);
 void watch_forget(watch_t *self, int fd);
 
+/* Who tells of a descriptor when it is opened, and before it is closed, spares the kernel being
+ * told again what it knows: of others it is told each time, as their number may be another's now.
+ */
+void watch_opened(watch_t *self, int fd);
+void watch_closing(watch_t *self, int fd);
+
 /* Have on_timer called after after_ms at the latest, 0 being the loop's next turn. It may be called
  * sooner, for an earlier call of this; then whoever still waits asks again. */
 void watch_timer(watch_t *self, int64_t after_ms);

@@ -17,6 +17,8 @@ struct stage {
     zloop_t *loop;
     watch_t *watch;
     int one, other;
+    bool tells;   /* of openings and closings */
+    unsigned tag; /* of the one; 0: the common one */
     unsigned told, others, turns, timers, ticks;
     void (*first)(struct stage *self); /* when the one is told for the first time */
     bool (*over)(const struct stage *self);
@@ -37,7 +39,7 @@ static bool take(struct stage *self, int fd)
 static void on_fd(void *arg, int fd, unsigned tag, struct watch_ready ready)
 {
     struct stage *self = arg;
-    assert_int_equal(tag, TAG);
+    assert_int_equal(tag, fd == self->one && self->tag != 0 ? self->tag : TAG);
     assert_true(ready.in && !ready.out && !ready.broken);
     self->others += fd == self->other;
     if (fd == self->one && self->told++ == 0 && self->first)
@@ -72,6 +74,8 @@ static void stage_begin(struct stage *self)
     (void)zloop_timer(self->loop, TICK_MS, 0, on_tick, self);
     self->one = ready_fd();
     self->other = ready_fd();
+    if (self->tells)
+        watch_opened(self->watch, self->one);
 }
 
 static void stage_run(struct stage *self, bool (*over)(const struct stage *self))
@@ -105,10 +109,9 @@ static bool turned(const struct stage *self)
     return self->turns > 0;
 }
 
-static void test_example(void **state)
+static void let_go_between_turns(bool tells)
 {
-    (void)state;
-    struct stage stage = {0};
+    struct stage stage = {.tells = tells};
     stage_begin(&stage);
     assert_true(take(&stage, stage.one));
     stage_run(&stage, told_twice);
@@ -118,7 +121,17 @@ static void test_example(void **state)
     assert_true(take(&stage, stage.other));
     stage_run(&stage, others_went_on);
     assert_int_equal(stage.told, told);
+    assert_true(take(&stage, stage.one)); /* and again */
+    stage.told = 0;
+    stage_run(&stage, told_twice);
     stage_end(&stage);
+}
+
+static void test_example(void **state)
+{
+    (void)state;
+    let_go_between_turns(false);
+    let_go_between_turns(true);
 }
 
 static void let_go(struct stage *self)
@@ -142,8 +155,12 @@ static void let_go_twice(struct stage *self)
 static void open_anew(struct stage *self)
 {
     int fd = ready_fd();
+    if (self->tells)
+        watch_closing(self->watch, self->one);
     assert_int_equal(dup2(fd, self->one), self->one); /* closes what was there */
     close(fd);
+    if (self->tells)
+        watch_opened(self->watch, self->one);
     assert_true(take(self, self->one));
 }
 
@@ -164,15 +181,39 @@ static void test_in_a_turn(void **state)
                  {take_again, true},
                  {open_anew, true},
                  {let_go_and_open_anew, true}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct stage stage = {.first = cases[i].first};
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+        struct stage stage = {.first = cases[i / 2].first, .tells = i % 2 == 1};
         stage_begin(&stage);
         assert_true(take(&stage, stage.one) && take(&stage, stage.other));
-        stage_run(&stage, cases[i].stays ? told_twice : others_went_on);
-        if (!cases[i].stays)
+        stage_run(&stage, cases[i / 2].stays ? told_twice : others_went_on);
+        if (!cases[i / 2].stays)
             assert_int_equal(stage.told, 1);
         stage_end(&stage);
     }
+}
+
+/* It says nothing while it is let go; taken again for something else, it is told for that. */
+static void test_taken_for_something_else(void **state)
+{
+    (void)state;
+    struct stage stage = {.tells = true};
+    uint64_t count = 0;
+    stage_begin(&stage);
+    assert_int_equal(read(stage.one, &count, sizeof count), sizeof count); /* ready no more */
+    assert_true(take(&stage, stage.one) && take(&stage, stage.other));
+    watch_forget(stage.watch, stage.one);
+    stage_run(&stage, others_went_on);
+    assert_int_equal(stage.told, 0);
+    assert_true(take(&stage, stage.one));
+    assert_int_equal(write(stage.one, &(uint64_t){1}, sizeof count), sizeof count);
+    stage_run(&stage, told_twice);
+    watch_forget(stage.watch, stage.one);
+    assert_true(watch_fd(stage.watch, stage.one, TAG + 1, (struct watch_ready){.in = true}));
+    stage.tag = TAG + 1;
+    stage.told = 0;
+    watch_forget(stage.watch, stage.other);
+    stage_run(&stage, told_twice);
+    stage_end(&stage);
 }
 
 /* Between two turns a descriptor was closed, and nobody said so. */
@@ -216,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_in_a_turn),
+        cmocka_unit_test(test_taken_for_something_else),
         cmocka_unit_test(test_closed_meanwhile),
         cmocka_unit_test(test_a_turn_that_is_asked_for),
     };
