@@ -1,6 +1,7 @@
 #include "common/base/json_out.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/codec.h"
 #include "common/base/text.h"
@@ -8,6 +9,15 @@
 struct ald_json_out ald_json_out_begin(struct ald_buf *buf)
 {
     return (struct ald_json_out){.buf = buf};
+}
+
+/* The letter behind the backslash for a byte that has one, else 0. */
+static uint8_t json_letter(uint8_t c)
+{
+    static const char bytes[] = "\"\\\n\r\t\b\f";
+    static const char letters[] = "\"\\nrtbf";
+    const char *at = c != 0 ? strchr(bytes, c) : NULL;
+    return at ? (uint8_t)letters[at - bytes] : 0;
 }
 
 /* Append the inside of a string. Bytes that are no UTF-8 become U+FFFD. */
@@ -21,9 +31,9 @@ static void json_escape(struct ald_buf *buf, struct ald_span text)
             continue;
         ald_buf_put(buf, text.data + from, i - from);
         from = i + 1;
-        if (c == '"' || c == '\\') {
+        if (json_letter(c) != 0) {
             ald_buf_put_byte(buf, '\\');
-            ald_buf_put_byte(buf, c);
+            ald_buf_put_byte(buf, json_letter(c));
         } else if (c < 0x20) {
             ald_buf_printf(buf, "\\u%04x", (unsigned)c);
         } else {
@@ -31,6 +41,14 @@ static void json_escape(struct ald_buf *buf, struct ald_span text)
         }
     }
     ald_buf_put(buf, text.data ? text.data + from : NULL, text.len - from);
+}
+
+size_t ald_json_text_len(struct ald_span text)
+{
+    size_t len = text.len;
+    for (size_t i = 0; i < text.len; i++)
+        len += json_letter(text.data[i]) != 0 ? 1 : text.data[i] < 0x20 ? 5 : 0;
+    return len;
 }
 
 static void json_quote(struct ald_buf *buf, struct ald_span text)

@@ -27,6 +27,8 @@ void ald_json_out_close_array(struct ald_json_out *out);
 
 void ald_json_out_text(struct ald_json_out *out, const char *key, const char *value);
 void ald_json_out_span(struct ald_json_out *out, const char *key, struct ald_span value);
+/* Bytes that a text of UTF-8 has between its quotes. */
+size_t ald_json_text_len(struct ald_span text);
 void ald_json_out_base64(struct ald_json_out *out, const char *key, struct ald_span value);
 void ald_json_out_int(struct ald_json_out *out, const char *key, int64_t value);
 /* null when it is 0: a time that is not set. */

@@ -14,12 +14,19 @@ static bool event_is_json(struct ald_span value)
     return ald_json_scan(value, &json, &tail) == ALD_OK && tail.len == 0;
 }
 
+/* Escapes make control characters six times as long: with a large value of them, or many in a
+ * page, nobody could write or read the JSON. */
+static bool event_swells(struct ald_span value)
+{
+    return value.len > ALD_EVENT_SMALL && ald_json_text_len(value) > 2 * value.len;
+}
+
 void ald_event_value(struct ald_json_out *out, const char *key, const char *key_base64,
                      struct ald_span value, bool is_json)
 {
     if (is_json && event_is_json(value)) {
         ald_json_out_raw(out, key, ald_message_trim(value));
-    } else if (ald_text_utf8_ok(value)) {
+    } else if (ald_text_utf8_ok(value) && !event_swells(value)) {
         ald_json_out_span(out, key, value);
     } else {
         ald_json_out_null(out, key);

@@ -22,19 +22,23 @@ static bool page_room(const struct page *self)
            (self->head.count < self->pull.limit && self->bytes < self->pull.bytes);
 }
 
-static void page_add(struct page *self, ald_stmt_t *stmt, uint64_t deliveries, bool again)
+/* False: it does not fit beside those that are in the page, and is one for the next. */
+static bool page_add(struct page *self, ald_stmt_t *stmt, uint64_t deliveries, bool again)
 {
     struct msg_event event;
     event_row_read(stmt, self->pull.lane, &event);
+    if (self->head.count > 0 && self->bytes + event.result.len > self->pull.bytes)
+        return false;
     event.deliveries = deliveries;
     event.redelivered = again;
     enum ald_rc rc = ald_frame_add(self->events, &MSG_EVENT, &event);
     if (rc != ALD_OK) { /* a row that is damaged: passed over, as by a fetch */
         ald_log(ALD_ERROR, "event.unfit", "seq=%" PRIu64 " rc=%s", event.seq, ald_rc_name(rc));
-        return;
+        return true;
     }
     self->bytes += event.result.len;
     self->seqs[self->head.count++] = event.seq;
+    return true;
 }
 
 static void page_next(struct page *self)
@@ -49,9 +53,10 @@ static void page_next(struct page *self)
     ald_stmt_bind_i64(stmt, 1, (int64_t)(self->pull.after > hidden ? self->pull.after : hidden));
     while (rows++ < READER_ROWS_MAX && page_room(self) &&
            (more = reading_step(self->reading, stmt))) {
+        if (event_row_is(stmt, self->pull.provider, self->pull.state) &&
+            !page_add(self, stmt, 1, false))
+            break;
         self->head.looked = event_row_seq(stmt);
-        if (event_row_is(stmt, self->pull.provider, self->pull.state))
-            page_add(self, stmt, 1, false);
     }
     ald_stmt_reset(stmt);
     /* Purging may have emptied the table. Who asks may count events that are not committed yet, and
@@ -65,12 +70,13 @@ static void page_again(struct page *self, const uint8_t *picks)
 {
     ald_stmt_t *stmt = reading_prepare(self->reading, "SELECT" EVENT_ROW " WHERE r.seq = ?1");
     uint64_t hidden = (uint64_t)reading_fact(self->reading, VAULT_HIDDEN);
-    for (size_t i = 0; stmt && i < self->pull.picks && page_room(self); i++) {
+    bool room = true;
+    for (size_t i = 0; stmt && room && i < self->pull.picks && page_room(self); i++) {
         struct reader_pick pick;
         memcpy(&pick, picks + i * sizeof pick, sizeof pick);
         ald_stmt_bind_i64(stmt, 1, (int64_t)pick.seq);
         if (pick.seq > hidden && reading_step(self->reading, stmt))
-            page_add(self, stmt, pick.deliveries, true);
+            room = page_add(self, stmt, pick.deliveries, true);
         else if (self->reading->rc == ALD_OK)
             self->missing[self->head.missing++] = pick.seq;
         ald_stmt_reset(stmt);

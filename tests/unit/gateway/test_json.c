@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -43,7 +44,7 @@ static void test_example(void **state)
     ald_json_out_raw(&out, "raw", ald_span_str("{\"n\":20180814033130818988}"));
     ald_json_out_close_object(&out);
     assert_string_equal(ald_buf_str(&text),
-                        "{\"a\":\"x\\\"\\\\\\u000a\",\"list\":[-1,true,null],"
+                        "{\"a\":\"x\\\"\\\\\\n\",\"list\":[-1,true,null],"
                         "\"id\":\"9007199254740991\",\"raw\":{\"n\":20180814033130818988}}");
 }
 
@@ -68,6 +69,58 @@ static json_t *show_task(const struct msg_task_view *task)
 static const char *member(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
+}
+
+/* Every byte comes back as it was, and is as long as was foretold. */
+static void test_all_bytes_of_a_text(void **state)
+{
+    (void)state;
+    char all[0x80];
+    for (size_t i = 0; i < sizeof all; i++)
+        all[i] = (char)i;
+    const struct ald_span value = ald_span_of(all, sizeof all);
+    struct ald_json_out out = ald_json_out_begin(&text);
+    ald_json_out_array(&out, NULL);
+    ald_json_out_span(&out, NULL, value);
+    ald_json_out_close_array(&out);
+    assert_int_equal(text.len, ald_json_text_len(value) + strlen("[\"\"]"));
+    json_error_t error;
+    json_t *root = json_loadb((const char *)text.data, text.len, JSON_ALLOW_NUL, &error);
+    const json_t *back = json_array_get(root, 0);
+    assert_int_equal(json_string_length(back), sizeof all);
+    assert_memory_equal(json_string_value(back), all, sizeof all);
+    json_decref(root);
+}
+
+/* Large values of control characters come as base64, as their text would be six times as long. */
+static void test_what_swells_is_base64(void **state)
+{
+    (void)state;
+    static char value[100000];
+    static const struct {
+        char fill;
+        size_t len;
+        bool is_text;
+    } cases[] = {{'a', 100000, true},
+                 {'\n', 100000, true},
+                 {'"', 100000, true},
+                 {1, ALD_EVENT_SMALL, true},
+                 {1, ALD_EVENT_SMALL + 1, false},
+                 {0x1f, 100000, false}};
+    for (size_t i = 0; i < ALD_COUNT(cases); i++) {
+        memset(value, cases[i].fill, sizeof value);
+        struct ald_json_out out = ald_json_out_begin(&text);
+        ald_buf_reset(&text);
+        ald_json_out_object(&out, NULL);
+        ald_event_value(&out, "v", "v_base64", ald_span_of(value, cases[i].len), false);
+        ald_json_out_close_object(&out);
+        json_t *root = parse();
+        assert_int_equal(json_is_string(json_object_get(root, "v")), cases[i].is_text);
+        assert_int_equal(json_is_string(json_object_get(root, "v_base64")), !cases[i].is_text);
+        if (cases[i].is_text)
+            assert_int_equal(json_string_length(json_object_get(root, "v")), cases[i].len);
+        json_decref(root);
+    }
 }
 
 static void test_task_under_way(void **state)
@@ -396,6 +449,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_example, begin, end),
+        cmocka_unit_test_setup_teardown(test_all_bytes_of_a_text, begin, end),
+        cmocka_unit_test_setup_teardown(test_what_swells_is_base64, begin, end),
         cmocka_unit_test_setup_teardown(test_task_under_way, begin, end),
         cmocka_unit_test_setup_teardown(test_sources, begin, end),
         cmocka_unit_test_setup_teardown(test_results, begin, end),
