@@ -42,9 +42,10 @@ enum ald_rc ald_keys_load(struct ald_keys *keys, struct ald_span blob)
         return ALD_INVALID;
     for (size_t i = 0; i < count; i++) {
         const uint8_t *record = blob.data + i * ALD_KEY_RECORD;
-        if (keys_have(keys, record[0]) || keys_blank(record + 1)) {
+        bool twice = keys_have(keys, record[0]);
+        if (twice || keys_blank(record + 1)) {
             keys->count = 0;
-            return ALD_INVALID;
+            return twice ? ALD_EXISTS : ALD_INVALID;
         }
         memcpy(keys->record[i], record, ALD_KEY_RECORD);
         keys->count++;
@@ -54,8 +55,13 @@ enum ald_rc ald_keys_load(struct ald_keys *keys, struct ald_span blob)
 
 void ald_keys_rotate(struct ald_keys *keys)
 {
-    /* Ids count upwards from the newest, so that one comes back only after 256 changes. */
-    uint8_t id = keys->count == 0 ? 1 : (uint8_t)(keys->record[0][0] + 1);
+    /* Ids count upwards from the newest, so that one comes back only after 256 changes. The first
+     * one's is random: it is put in front of others by people, in a file. */
+    uint8_t id = 0;
+    if (keys->count == 0)
+        ald_random(&id, sizeof id);
+    else
+        id = (uint8_t)(keys->record[0][0] + 1);
     while (keys_have(keys, id))
         id++;
     memmove(keys->record[1], keys->record[0], sizeof(keys->record) - sizeof(keys->record[0]));

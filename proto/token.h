@@ -27,11 +27,12 @@ struct ald_keys {
     uint8_t record[ALD_KEYS_MAX][ALD_KEY_RECORD];
 };
 
-/* Read a key blob. ALD_INVALID: empty, not whole records, too many, a key id twice, or a key
- * that is all zeros. */
+/* Read a key blob. ALD_INVALID: empty, not whole records, too many, or a key that is all zeros.
+ * ALD_EXISTS: two keys have one id, so a token would not tell which is its own. */
 ALD_NODISCARD enum ald_rc ald_keys_load(struct ald_keys *keys, struct ald_span blob);
 
-/* Make one new random record at the front of keys (dropping the last when full). */
+/* Make one new random record at the front of keys (dropping the last when full), with an id that
+ * none of them has. */
 void ald_keys_rotate(struct ald_keys *keys);
 
 /* Write the token of (provider, task, attempt) to out, signed by the first key. task < 2^56. */

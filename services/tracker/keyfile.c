@@ -51,11 +51,17 @@ static enum ald_rc keyfile_read(int fd, const char *path, struct ald_keys *keys,
         return ald_err_set(err, ALD_IO, "%s: cannot be read: %s", path, strerror(errno));
     if ((facts.st_mode & 077) != 0)
         return ald_err_set(err, ALD_INVALID, "%s: others may read it; chmod 600 it", path);
-    if (ald_keys_load(keys, ald_span_of(bytes, (size_t)got)) != ALD_OK)
+    enum ald_rc rc = ald_keys_load(keys, ald_span_of(bytes, (size_t)got));
+    if (rc == ALD_EXISTS)
         return ald_err_set(err, ALD_INVALID,
-                           "%s: holds no callback keys (records of %d bytes, "
-                           "made by `aldaba keys new callback`)",
-                           path, ALD_KEY_RECORD);
+                           "%s: two of its keys have the same number, or one is there twice; make "
+                           "the new one again, by `aldaba keys new callback`",
+                           path);
+    if (rc != ALD_OK)
+        return ald_err_set(err, ALD_INVALID,
+                           "%s: holds no callback keys (one to %d records of %d bytes, made by "
+                           "`aldaba keys new callback`)",
+                           path, ALD_KEYS_MAX, ALD_KEY_RECORD);
     return ALD_OK;
 }
 

@@ -1,5 +1,6 @@
 """A backup made under load, everything wiped, and the backup put back: nothing of before it is lost,
 nothing comes twice, and no number is given twice."""
+import base64
 import collections
 import os
 import shutil
@@ -292,6 +293,42 @@ def test_an_altered_key_is_refused():
         assert status_of(house.public.raw(
             f"GET {path_of(url)}?id=1&code=A HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
             .encode())) == 200
+
+
+def test_a_key_is_changed_on_purpose():
+    """As README says: a new one in front of the old one, whose URLs stay genuine."""
+    with House(pollers=0) as house:
+        house.start()
+        path = os.path.join(data(house), "callback.key")
+        urls = [house.reserve()["callback_url"]]
+        with open(path, "rb") as file:
+            old = file.read()
+        new = old
+        while new[0] == old[0]:  # one of 256 has the same number, which is refused
+            made = os.path.join(house.folder, f"new-{len(urls)}-{os.urandom(4).hex()}")
+            assert house.aldaba("keys", "new", "callback", made).returncode == 0
+            with open(made, "rb") as file:
+                new = file.read()
+        with open(path, "wb") as file:
+            file.write(new + old)
+        house.tracker.restart()
+        house.until_serving()
+        until(lambda: token_key(house) == new[0], 10, "no URL of the new key")
+        urls.append(house.reserve()["callback_url"])
+        for url in urls:
+            until(lambda url=url: house.public.get(f"{path_of(url)}?id=1&code=A").status == 200, 10,
+                  "the gateway does not know the key")
+        with open(path, "wb") as file:
+            file.write(old + old)
+        house.tracker.stop()
+        assert house.tracker.launch().wait() == 69
+        assert any("make the new one again" in line for line in house.tracker.lines())
+
+
+def token_key(house):
+    """The number of the key that signs."""
+    token = house.reserve()["callback_url"].rsplit("/", 1)[1]
+    return base64.urlsafe_b64decode(token + "==")[0]
 
 
 @pytest.mark.parametrize("service, name", [
