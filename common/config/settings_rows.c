@@ -33,9 +33,9 @@ static const struct ald_setting SETTINGS_ROWS[] = {
      "Endpoint of the channel letters; empty: ipc:// in bus.run."},
     {"bus.max_item", ALD_SETTING_BYTES, FIELD(bus.max_item_bytes), "64MiB", 1 * MIB, 64 * MIB, 0,
      NULL,
-     "Largest body that passes between daemons; larger ones are refused at the door. Lowered, "
-     "larger ones in a spool, or on their way to the dlq, wait until it is raised again: "
-     "spool.oversized and letters.outbox_stuck in the status count them."},
+     "Largest body that is let in; larger ones are refused at the door. What is in passes on and "
+     "is "
+     "read when it is lowered."},
     {"bus.heartbeat", ALD_SETTING_DURATION, FIELD(bus.heartbeat_ms), "1s", 100, 60 * SECOND, 0,
      NULL, "How often idle connections are probed; silent for three of them, a peer is gone."},
     {"store.data", ALD_SETTING_PATH, FIELD(store.data), "/var/lib/aldaba", 0, 0, 0, NULL,

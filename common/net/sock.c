@@ -160,11 +160,6 @@ enum ald_rc ald_sock_bind(const struct ald_sock_options *options, const char *en
     return ALD_OK;
 }
 
-uint64_t ald_sock_max_item(const struct ald_settings *settings)
-{
-    return settings->bus.max_item_bytes + ALD_AROUND_MAX;
-}
-
 enum ald_rc ald_sock_serve(const struct ald_settings *settings, const char *channel, int type,
                            int64_t max_frame, ald_sock_t **out, struct ald_err *err)
 {

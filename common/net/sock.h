@@ -49,9 +49,6 @@ ALD_NODISCARD enum ald_rc ald_sock_bind(const struct ald_sock_options *options,
 ALD_NODISCARD enum ald_rc ald_sock_connect(const struct ald_sock_options *options,
                                            const char *endpoint, ald_sock_t **out,
                                            struct ald_err *err);
-/* The largest item that a receiver with these settings takes: a body of bus.max_item, whatever
- * stands around it. Bytes; a frame limit, and what a welcome says. */
-uint64_t ald_sock_max_item(const struct ald_settings *settings);
 /* Bind a socket where this channel lives, with the settings' heartbeat. max_frame: as above, 0 =
  * 64 KiB. */
 ALD_NODISCARD enum ald_rc ald_sock_serve(const struct ald_settings *settings, const char *channel,

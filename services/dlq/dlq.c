@@ -119,10 +119,8 @@ static enum ald_rc dlq_open_runner(struct dlq *self, const struct ald_settings *
     enum ald_rc rc = ald_sock_endpoint(settings, ALD_CHANNEL_QUERY, endpoint, sizeof endpoint, err);
     if (rc != ALD_OK)
         return rc;
-    struct judger_options judger = {.shelf = self->shelf,
-                                    .endpoint = endpoint,
-                                    .max_item = ald_sock_max_item(settings),
-                                    .heartbeat_ms = settings->bus.heartbeat_ms};
+    struct judger_options judger = {
+        .shelf = self->shelf, .endpoint = endpoint, .heartbeat_ms = settings->bus.heartbeat_ms};
     rc = judger_new(loop, &judger, &self->judger, err);
     if (rc != ALD_OK)
         return rc;
@@ -149,7 +147,7 @@ static enum ald_rc dlq_open_desk(struct dlq *self, const struct ald_settings *se
                                    .runner = self->runner,
                                    .plan = &self->plan,
                                    .endpoint = endpoint,
-                                   .max_item_bytes = ald_sock_max_item(settings),
+                                   .max_item_bytes = ALD_ITEM_MAX,
                                    .heartbeat_ms = settings->bus.heartbeat_ms,
                                    .context = self,
                                    .on_work = dlq_work};

@@ -50,20 +50,6 @@ static void judger_end(struct judger_ask *ask, enum ald_rc rc, const struct msg_
     ended.done(ended.context, rc, judged);
 }
 
-/* It could not be asked. A message that is larger than the tracker takes is not judged, which is an
- * answer. */
-static void judger_fail(struct judger_ask *ask, enum ald_rc rc)
-{
-    struct msg_judged judged = {
-        .task = ask->row.task, .disposition = "refused", .reason = "oversized"};
-    memcpy(judged.letter, ask->row.id, sizeof judged.letter);
-    ald_text_cut(judged.why, sizeof judged.why, ald_span_str(letter_refusal(judged.reason)));
-    if (rc == ALD_TOOBIG)
-        judger_end(ask, ALD_OK, &judged);
-    else
-        judger_end(ask, rc, NULL);
-}
-
 /* ---- answers ---- */
 
 static void judger_answer(judger_t *self, zmsg_t *msg)
@@ -136,8 +122,6 @@ static enum ald_rc judger_send(judger_t *self, const struct judger_ask *ask)
     zmsg_t *out = zmsg_new();
     if (rc == ALD_OK)
         rc = ald_frame_add(out, &MSG_JUDGE, &msg);
-    if (rc == ALD_OK && zmsg_content_size(out) > self->options.max_item)
-        rc = ALD_TOOBIG; /* it would have the connection cut, and be no answer */
     if (rc == ALD_OK)
         rc = ALD_SOCK_SEND("judger.ask", self->sock, &out);
     zmsg_destroy(&out);
@@ -154,7 +138,7 @@ static void judger_again(judger_t *self, struct judger_ask *ask, int64_t now_ms)
     bool late = now_ms >= ask->until_ms - JUDGER_WAIT_MS + JUDGER_UNSENT_MS;
     ask->unsent = rc == ALD_AGAIN;
     if (rc != ALD_OK && (rc != ALD_AGAIN || late))
-        judger_fail(ask, rc);
+        judger_end(ask, rc, NULL);
 }
 
 static int judger_tick(zloop_t *loop, int timer, void *arg)
@@ -196,7 +180,7 @@ enum ald_rc judger_ask(judger_t *self, const struct shelf_row *row, enum letter_
     enum ald_rc rc = judger_send(self, ask);
     ask->unsent = rc == ALD_AGAIN;
     if (rc != ALD_OK && rc != ALD_AGAIN)
-        judger_fail(ask, rc);
+        judger_end(ask, rc, NULL);
     if (self->timer < 0)
         self->timer = zloop_timer(self->loop, JUDGER_TICK_MS, 0, judger_tick, self);
     return ALD_OK;

@@ -18,7 +18,6 @@ typedef struct judger judger_t;
 struct judger_options {
     shelf_t *shelf;
     const char *endpoint; /* the tracker's query channel */
-    uint64_t max_item;    /* bytes of a question that the tracker takes */
     int64_t heartbeat_ms;
 };
 

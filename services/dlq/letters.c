@@ -276,9 +276,7 @@ const char *letter_refusal(const char *word)
         {"full", "Nothing was bought: tracker.max_open tasks are open. Ask again later."},
         {"open", "Nothing was published: the task has not ended."},
         {"purged", "Nothing was published: the task is not kept any more."},
-        {"oversized",
-         "It was not judged: it is larger than the tracker's bus.max_item. Raise that and "
-         "restart the tracker, then ask again."},
+        {"oversized", "It was not judged: it is larger than the tracker takes."},
         {"unreadable", "Nothing was published: today's profile reads no answer in this message."},
     };
     for (size_t i = 0; i < ALD_COUNT(sentences); i++)

@@ -139,7 +139,7 @@ static void adopt_why(const adopt_t *self, char *out, size_t cap)
     else if (self->stopped)
         (void)snprintf(out, cap, "this was stopped");
     else if (drain_oversized(self->drain) > 0)
-        (void)snprintf(out, cap, "%llu are larger than the tracker's bus.max_item, the others wait",
+        (void)snprintf(out, cap, "%llu are larger than the tracker takes, the others wait",
                        (unsigned long long)drain_oversized(self->drain));
     else
         (void)snprintf(out, cap, "the tracker takes none now, and its log says why");

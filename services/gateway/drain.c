@@ -415,8 +415,8 @@ static void drain_tell_oversized(drain_t *self)
 {
     if (self->oversized_met > self->oversized_told)
         ald_log(ALD_ERROR, "spool.oversized",
-                "dir=%s rows=%llu text=\"acknowledged callbacks are larger than the tracker's "
-                "bus.max_item and wait until it is as large as it was\"",
+                "dir=%s rows=%llu text=\"acknowledged callbacks are larger than this tracker "
+                "takes: install the gateway's version of it; they wait\"",
                 ALD_Q(self->settings->gateway.spool), (unsigned long long)self->oversized_met);
     self->oversized_told = self->oversized_met;
     self->oversized_met = 0;

@@ -64,7 +64,7 @@ int64_t drain_next_ms(const drain_t *self);
 
 /* Age of the oldest item, 0 = empty. */
 int64_t drain_oldest_ms(const drain_t *self, int64_t now_wall_ms);
-/* How many items are larger than the tracker takes (its bus.max_item was lowered), as the last walk
+/* How many items are larger than the tracker takes (it is of another version), as the last walk
  * over the spool found. */
 uint64_t drain_oversized(const drain_t *self);
 void drain_stats(const drain_t *self, struct ald_spool_stats *out);

@@ -64,7 +64,7 @@ static struct ald_metric gateway_spool_oldest = {.kind = ALD_GAUGE_MS,
 static struct ald_metric gateway_spool_oversized = {
     .kind = ALD_GAUGE,
     .name = "aldaba_gateway_spool_oversized",
-    .help = "Callbacks of the spool that are larger than the tracker's bus.max_item, and wait."};
+    .help = "Callbacks of the spool that are larger than the tracker takes, and wait."};
 static struct ald_metric gateway_spool_damaged = {
     .kind = ALD_GAUGE,
     .name = "aldaba_gateway_spool_damaged",

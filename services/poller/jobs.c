@@ -228,7 +228,7 @@ void jobs_report(jobs_t *self, const struct msg_outcome *outcome)
     ald_courier_flush(self->courier);
 }
 
-/* The tracker came back with a smaller bus.max_item. */
+/* The tracker that came back takes less. */
 static void jobs_on_oversized(void *arg, uint64_t num, void *tag, struct ald_span bytes)
 {
     jobs_t *self = arg;

@@ -70,7 +70,7 @@ static void events_welcome(events_t *self, zframe_t **who_p, const struct sender
 {
     struct tracker *tracker = self->tracker;
     const struct ald_keys *keys = &tracker->keys;
-    struct msg_welcome welcome = {.max_item = ald_sock_max_item(tracker->settings),
+    struct msg_welcome welcome = {.max_item = ALD_ITEM_MAX,
                                   .keys = ald_span_of(keys->record, keys->count * ALD_KEY_RECORD),
                                   .jwks = jwks_number(tracker->jwks),
                                   .joined = true,
@@ -120,7 +120,7 @@ static void events_hello(events_t *self, zframe_t **who_p, const struct msg_hell
         events_welcome(self, who_p, sender, hello->jwks, false);
         return;
     }
-    struct msg_welcome welcome = {.max_item = ald_sock_max_item(tracker->settings), .joined = true};
+    struct msg_welcome welcome = {.max_item = ALD_ITEM_MAX, .joined = true};
     ald_text_cut(welcome.instance, sizeof welcome.instance,
                  ald_span_str(ald_service_instance(tracker->service)));
     inbox_welcome(self->sock, who_p, &welcome);
@@ -287,9 +287,8 @@ static int events_read(zloop_t *loop, zsock_t *sock, void *arg)
 enum ald_rc events_new(struct tracker *tracker, events_t **out, struct ald_err *err)
 {
     ald_sock_t *sock = NULL;
-    int64_t max_frame = (int64_t)ald_sock_max_item(tracker->settings);
     enum ald_rc rc =
-        ald_sock_serve(tracker->settings, ALD_CHANNEL_EVENTS, ZMQ_ROUTER, max_frame, &sock, err);
+        ald_sock_serve(tracker->settings, ALD_CHANNEL_EVENTS, ZMQ_ROUTER, ALD_ITEM_MAX, &sock, err);
     if (rc != ALD_OK)
         return rc;
     events_t *self = zmalloc(sizeof *self);

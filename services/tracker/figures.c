@@ -42,8 +42,7 @@ static struct ald_metric figures_parked = {
 static struct ald_metric figures_stuck = {
     .kind = ALD_GAUGE,
     .name = "aldaba_outbox_stuck",
-    .help =
-        "Letters that stay with the tracker: refused by the dlq, or larger than its bus.max_item."};
+    .help = "Letters that stay with the tracker: refused by the dlq, or larger than it takes."};
 static struct ald_metric figures_pollers = {
     .kind = ALD_GAUGE, .name = "aldaba_pollers", .help = "Pollers heard lately."};
 

@@ -363,7 +363,7 @@ static void jobs_message(jobs_t *self, zmsg_t *msg)
     } else if (ald_wire_decode(&MSG_READY, &ready, bytes) == ALD_OK) {
         jobs_ready(self, &who, &ready);
     } else if (ald_wire_decode(&MSG_HELLO, &hello, bytes) == ALD_OK) {
-        struct msg_welcome welcome = {.max_item = ald_sock_max_item(self->tracker->settings)};
+        struct msg_welcome welcome = {.max_item = ALD_ITEM_MAX};
         ald_text_cut(welcome.instance, sizeof welcome.instance,
                      ald_span_str(ald_service_instance(self->tracker->service)));
         inbox_welcome(self->sock, &who, &welcome);
@@ -413,9 +413,8 @@ static int jobs_read(zloop_t *loop, zsock_t *sock, void *arg)
 enum ald_rc jobs_new(struct tracker *tracker, jobs_t **out, struct ald_err *err)
 {
     ald_sock_t *sock = NULL;
-    int64_t max_frame = (int64_t)ald_sock_max_item(tracker->settings);
     enum ald_rc rc =
-        ald_sock_serve(tracker->settings, ALD_CHANNEL_JOBS, ZMQ_ROUTER, max_frame, &sock, err);
+        ald_sock_serve(tracker->settings, ALD_CHANNEL_JOBS, ZMQ_ROUTER, ALD_ITEM_MAX, &sock, err);
     if (rc != ALD_OK)
         return rc;
     jobs_t *self = zmalloc(sizeof *self);

@@ -49,8 +49,8 @@ static void outbox_oversized(void *arg, uint64_t num, void *tag, struct ald_span
     outbox_t *self = arg;
     self->stuck++;
     ald_log(ALD_ERROR, "outbox.oversized",
-            "num=%" PRIu64 " bytes=%zu text=\"a letter is larger than the dlq takes: raise "
-            "bus.max_item to what it was and restart the dlq; it waits\"",
+            "num=%" PRIu64 " bytes=%zu text=\"a letter is larger than this dlq takes: install the "
+            "tracker's version of it; the letter waits\"",
             num, bytes.len);
 }
 

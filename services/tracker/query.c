@@ -349,9 +349,8 @@ enum ald_rc query_new(struct tracker *tracker, query_t **out, struct ald_err *er
 {
     ald_sock_t *sock = NULL;
     /* A letter's message that is to be judged is as large as one that came. */
-    int64_t max_frame = (int64_t)ald_sock_max_item(tracker->settings);
     enum ald_rc rc =
-        ald_sock_serve(tracker->settings, ALD_CHANNEL_QUERY, ZMQ_ROUTER, max_frame, &sock, err);
+        ald_sock_serve(tracker->settings, ALD_CHANNEL_QUERY, ZMQ_ROUTER, ALD_ITEM_MAX, &sock, err);
     if (rc != ALD_OK)
         return rc;
     query_t *self = zmalloc(sizeof *self);

@@ -316,7 +316,8 @@ static void test_an_unreadable_item_is_set_aside(void **state)
     assert_int_equal(ends[ITEM_ACKNOWLEDGED], 1);
 }
 
-/* bus.max_item was lowered: such an item waits, is counted, and is in nobody's way. */
+/* A tracker of another version takes less: such an item waits, is counted, and is in nobody's way.
+ */
 static bool oversized_is_told(void)
 {
     struct ald_spool_stats stats;
