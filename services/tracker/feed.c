@@ -18,6 +18,7 @@
 
 enum {
     FEED_WAITERS_MAX = 1024,
+    FEED_TURN = 1000,
     FEED_WAIT_MAX_MS = 60000,
     FEED_TOPIC_MAX = 80,
     FEED_PROVIDER_TOPIC_MAX = 48
@@ -267,8 +268,10 @@ bool feed_wait_task(feed_t *self, zframe_t **who_p, const struct msg_get *get)
 
 static void feed_busy(feed_t *self, zframe_t **who_p, uint64_t req)
 {
-    struct msg_events head = {
-        .req = req, .rc = "busy", .detail = "The store cannot be read now; it is opened again."};
+    struct msg_events head = {.req = req,
+                              .rc = "busy",
+                              .detail = "The store cannot be read now, or too many questions are "
+                                        "under way; ask again."};
     zmsg_t *msg = zmsg_new();
     zmsg_append(msg, who_p);
     ald_frame_put(msg, &MSG_EVENTS, &head);
@@ -320,7 +323,7 @@ static void feed_question(feed_t *self, zframe_t **who_p, struct ald_span bytes)
         feed_unread(self, who_p, bytes);
         return;
     }
-    if (!self->tracker->open) {
+    if (!self->tracker->open || reader_full(self->tracker->reader)) {
         feed_busy(self, who_p, fetch.req);
         return;
     }
@@ -347,8 +350,10 @@ static int feed_read_consume(zloop_t *loop, zsock_t *sock, void *arg)
     (void)sock;
     feed_t *self = arg;
     (void)tracker_awake(self->tracker);
-    zmsg_t *msg = ald_sock_recv(self->consume);
-    for (; msg; msg = ald_sock_recv(self->consume)) {
+    for (unsigned i = 0; i < FEED_TURN; i++) { /* the rest in the loop's next turn */
+        zmsg_t *msg = ald_sock_recv(self->consume);
+        if (!msg)
+            break;
         zframe_t *who = zmsg_pop(msg);
         zframe_t *frame = zmsg_first(msg);
         if (who && frame && !consumers_message(self->tracker->consumers, &who, msg))

@@ -20,6 +20,8 @@
 
 enum { QUERY_TURN = 64, QUERY_BACKUP_PAGES = 2000 };
 
+static const char QUERY_FULL[] = "Too many questions are under way; ask again.";
+
 struct query {
     struct tracker *tracker;
     ald_sock_t *sock;
@@ -241,6 +243,32 @@ static void query_call(query_t *self, zframe_t **who_p, const struct msg_call *a
     query_send(self, &msg);
 }
 
+/* Whatever was asked: not now. */
+static void query_busy(query_t *self, zframe_t **who_p, struct ald_span bytes, const char *why)
+{
+    char kind[ALD_WORD_MAX];
+    struct ald_schema any = MSG_STATUS; /* every question carries `req` */
+    struct msg_status ask;
+    if (ald_wire_kind(bytes, kind, sizeof kind) != ALD_OK)
+        return;
+    any.kind = kind;
+    if (ald_wire_decode(&any, &ask, bytes) != ALD_OK)
+        return;
+    struct msg_answer answer = {.req = ask.req, .rc = "busy"};
+    ald_text_cut(answer.detail, sizeof answer.detail, ald_span_str(why));
+    zmsg_t *msg = query_answer(who_p, &answer);
+    query_send(self, &msg);
+}
+
+/* For the reader's thread, which has one question at a time. */
+static void query_ask_reader(query_t *self, zframe_t **who_p, struct ald_span bytes)
+{
+    if (reader_full(self->tracker->reader))
+        query_busy(self, who_p, bytes, QUERY_FULL);
+    else
+        reader_ask(self->tracker->reader, READER_QUERY, who_p, bytes, NULL);
+}
+
 static void query_message(query_t *self, zframe_t **who_p, struct ald_span bytes)
 {
     struct msg_get get;
@@ -251,13 +279,16 @@ static void query_message(query_t *self, zframe_t **who_p, struct ald_span bytes
     struct msg_backup backup;
     struct msg_call call;
     if (ald_wire_decode(&MSG_GET, &get, bytes) == ALD_OK) {
-        query_get(self, who_p, &get);
+        if (reader_full(self->tracker->reader))
+            query_busy(self, who_p, bytes, QUERY_FULL);
+        else
+            query_get(self, who_p, &get);
     } else if (ald_wire_decode(&MSG_LIST, &list, bytes) == ALD_OK ||
                ald_wire_decode(&MSG_LETTERS, &letters, bytes) == ALD_OK ||
                ald_wire_decode(&MSG_LETTER_SHOW, &letter, bytes) == ALD_OK) {
-        reader_ask(self->tracker->reader, READER_QUERY, who_p, bytes, NULL);
+        query_ask_reader(self, who_p, bytes);
     } else if (ald_wire_decode(&MSG_AUDIT, &audit, bytes) == ALD_OK && audit.deep) {
-        reader_ask(self->tracker->reader, READER_QUERY, who_p, bytes, NULL);
+        query_ask_reader(self, who_p, bytes);
     } else if (ald_wire_is(&MSG_CALL, bytes) &&
                ald_wire_decode(&MSG_CALL, &call, bytes) == ALD_OK) {
         query_call(self, who_p, &call);
@@ -293,25 +324,13 @@ static bool query_backup_asked(struct ald_span bytes)
 /* The store is away: whatever was asked, it can't be answered now; but a copy of it has ended. */
 static void query_closed(query_t *self, zframe_t **who_p, struct ald_span bytes)
 {
-    char kind[ALD_WORD_MAX];
-    struct ald_schema any = MSG_STATUS; /* every question carries `req` */
-    struct msg_status ask;
     struct msg_backup backup;
     if (ald_wire_decode(&MSG_BACKUP, &backup, bytes) == ALD_OK &&
         (backup.again || backup.release)) {
         query_backup_again(self, who_p, &backup);
         return;
     }
-    if (ald_wire_kind(bytes, kind, sizeof kind) != ALD_OK)
-        return;
-    any.kind = kind;
-    if (ald_wire_decode(&any, &ask, bytes) != ALD_OK)
-        return;
-    struct msg_answer answer = {.req = ask.req,
-                                .rc = "busy",
-                                .detail = "The store cannot be written now; it is opened again."};
-    zmsg_t *msg = query_answer(who_p, &answer);
-    query_send(self, &msg);
+    query_busy(self, who_p, bytes, "The store cannot be written now; it is opened again.");
 }
 
 static int query_read(zloop_t *loop, zsock_t *sock, void *arg)

@@ -4,9 +4,10 @@ import socket
 
 import pytest
 import zmq
+from support import bus
 from support.house import House
 from support.seen import only_event
-from support.until import stays, until
+from support.until import passes, stays, until
 
 SOON_S = 5
 MIB = 1 << 20
@@ -193,6 +194,14 @@ def test_bodies_up_to_the_limit(house, task):
     assert only_event(house, task["id"])["result"] == code
 
 
+def send_done(house, task, code):
+    """Its callback. Returns the task's id."""
+    body = b"id=%s&code=" % task["provider_id"].encode() + code
+    assert house.public.request("POST", task["path"], body,
+                                {"Content-Type": "application/x-www-form-urlencoded"}).status == 200
+    return task["id"]
+
+
 def largest(task, code):
     """A body of exactly 1 MiB."""
     start = b"id=%s&code=" % task["provider_id"].encode()
@@ -229,6 +238,31 @@ def test_rule_4_the_largest_body_passes_by_each_way():
         assert only_event(house, tasks[2]["id"])["result"].startswith(b"Bc")
         house.until_serving()
         assert house.aldaba("audit").returncode == 0
+
+
+@pytest.mark.parametrize("channel, kind, fields", [
+    ("consume", "fetch", {"after": "all", "limit": 100}),
+    ("query", "list", {"limit": 100}),
+])
+def test_a_peer_that_asks_and_never_listens(house, channel, kind, fields):
+    """Questions by the thousand, no answer taken: others have theirs, as if it were not there."""
+    for number in range(20):
+        send_done(house, new_task(house, solve=600), b"R%d" % number)
+    context = zmq.Context.instance()
+    socket = context.socket(zmq.DEALER)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.SNDHWM, 0)
+    socket.connect(f"ipc://{house.run}/{channel}")
+    try:
+        for req in range(1, 20001):
+            socket.send(bus.pack(kind, req=req, **fields))
+        for _ in range(20):
+            passes(0.05)
+            assert "tasks" in house.get("/v1/status")
+        until(lambda: "tasks" in house.get("/v1/tasks?limit=1"), 20, "questions are answered no more")
+        assert only_event(house, send_done(house, new_task(house, solve=600), b"LAST"))["result"] == b"LAST"
+    finally:
+        socket.close()
 
 
 def test_rule_4_what_is_in_passes_a_lowered_limit():

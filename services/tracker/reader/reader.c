@@ -13,11 +13,14 @@
 #include "services/tracker/vault/recount.h"
 
 /* No zactor: that waits for ever for a thread that could not be made. */
+enum { READER_ASKED_MAX = 1000 };
+
 struct reader {
     struct tracker *tracker;
     zsock_t *pipe;
     pthread_t thread;
     atomic_bool counting; /* the thread's to say */
+    size_t asked;         /* questions that have no answer yet, pages not counted */
 };
 
 /* What the thread is given at its start. */
@@ -248,6 +251,9 @@ static void *reader_thread(void *arg)
 /* On return the thread has copied start. */
 static enum ald_rc reader_begin(reader_t *self, struct reader_start *start, struct ald_err *err)
 {
+    /* Neither side may wait for the other to take something: each would, in the end. What can lie
+     * in the pipe is bounded by reader_full, the feed's waiters, and a page a consumer. */
+    zsys_set_pipehwm(0);
     self->pipe = zsys_create_pipe(&start->pipe);
     ALD_ASSERT(self->pipe);
     int failed = pthread_create(&self->thread, NULL, reader_thread, start);
@@ -272,6 +278,7 @@ static int reader_read(zloop_t *loop, zsock_t *pipe, void *arg)
         ALD_ASSERT(frame && zframe_size(frame) == sizeof ticket);
         memcpy(&ticket, zframe_data(frame), sizeof ticket);
         zframe_destroy(&frame);
+        self->asked -= ticket.channel != READER_CONSUMER;
         if (ticket.channel == READER_QUERY)
             query_send(self->tracker->query, &msg);
         else if (ticket.channel == READER_CONSUME)
@@ -331,6 +338,11 @@ bool reader_counts(const reader_t *self)
     return self && atomic_load(&self->counting);
 }
 
+bool reader_full(const reader_t *self)
+{
+    return self && self->asked >= READER_ASKED_MAX;
+}
+
 void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
                 struct ald_span bytes, const struct reader_hint *hint)
 {
@@ -341,6 +353,7 @@ void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
     ald_frame_copy(msg, ald_span_of(&ticket, sizeof ticket));
     zmsg_append(msg, who_p);
     ald_frame_copy(msg, bytes);
+    self->asked++;
     (void)zmsg_send(&msg, self->pipe);
     zmsg_destroy(&msg);
 }

@@ -66,8 +66,12 @@ struct reader_page {
 ALD_NODISCARD enum ald_rc reader_new(struct tracker *tracker, reader_t **out, struct ald_err *err);
 void reader_destroy(reader_t **self_p);
 
-/* Ask. who is taken; bytes are copied; the answer goes out by query_send or feed_send, on the
- * loop's thread. */
+/* Are as many questions under way as may be? Then who asks is told so: peers choose how many they
+ * send. NULL is allowed. */
+bool reader_full(const reader_t *self);
+
+/* Ask, also when it is full: for those that waited, of which there is a number. who is taken; bytes
+ * are copied; the answer goes out by query_send or feed_send, on the loop's thread. */
 void reader_ask(reader_t *self, enum reader_channel channel, zframe_t **who_p,
                 struct ald_span bytes, const struct reader_hint *hint);
 
