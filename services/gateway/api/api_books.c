@@ -70,6 +70,8 @@ static void books_view(struct ald_json_out *out, const struct audit *books)
     struct view_figures view = {.out = out};
     for (size_t i = 0; i < books->count; i++) {
         const char *group = books->figures[i].group;
+        if (i > 0 && strcmp(books->figures[i - 1].group, group) == 0)
+            continue; /* with that one */
         bool shown = false;
         for (size_t k = 0; k < i && !shown; k++)
             shown = strcmp(books->figures[k].group, group) == 0;
@@ -96,8 +98,8 @@ static void books_split(struct audit *books)
 
 void books_status(struct api_call *call, struct ald_json_out *out)
 {
-    struct audit *books = calloc(1, sizeof *books);
-    ALD_ASSERT(books);
+    struct audit all = {0};
+    struct audit *books = &all;
     struct msg_status tracker = {0};
     struct msg_status dlq = {0};
     enum ald_rc why = ALD_OK;
@@ -117,7 +119,7 @@ void books_status(struct api_call *call, struct ald_json_out *out)
     ald_json_out_close_array(out);
     books_view(out, books);
     ald_json_out_close_object(out);
-    free(books);
+    audit_free(books);
 }
 
 void api_status(struct api_call *call)
@@ -187,8 +189,8 @@ void api_audit(struct api_call *call)
         {.name = "deep", .kind = API_QUERY_FLAG, .out = &deep}};
     if (!api_query(call, fields, ALD_COUNT(fields)))
         return;
-    struct audit *books = calloc(1, sizeof *books);
-    ALD_ASSERT(books);
+    struct audit all = {0};
+    struct audit *books = &all;
     enum ald_rc rc = books_read(call, books);
     for (int i = 1; i < BOOKS_TRIES && rc == ALD_OK && books->problem_count > 0; i++) {
         const struct timespec pause = {.tv_nsec = BOOKS_PAUSE_MS * 1000000L};
@@ -199,5 +201,5 @@ void api_audit(struct api_call *call)
         api_unasked(call, ALD_CHANNEL_QUERY, rc);
     else if (!deep || books_recount(call, books))
         books_send(call, books);
-    free(books);
+    audit_free(books);
 }

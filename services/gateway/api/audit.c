@@ -2,9 +2,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
+
+enum { AUDIT_FIGURES = 256 /* of a small house */ };
 
 void audit_clear(struct audit *self)
 {
@@ -12,10 +15,19 @@ void audit_clear(struct audit *self)
     self->problem_count = 0;
 }
 
+void audit_free(struct audit *self)
+{
+    free(self->figures);
+    *self = (struct audit){0};
+}
+
 void audit_add(struct audit *self, const char *group, const struct msg_figure *figure)
 {
-    if (self->count == AUDIT_FIGURES_MAX)
-        return;
+    if (self->count == self->cap) {
+        self->cap = self->cap == 0 ? AUDIT_FIGURES : 2 * self->cap;
+        self->figures = realloc(self->figures, self->cap * sizeof *self->figures);
+        ALD_ASSERT(self->figures);
+    }
     struct msg_figure *to = &self->figures[self->count++];
     *to = *figure;
     if (group)

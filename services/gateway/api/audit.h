@@ -14,16 +14,19 @@
 #include "common/base/guard.h"
 #include "proto/messages.h"
 
-enum { AUDIT_FIGURES_MAX = 512, AUDIT_PROBLEMS_MAX = 16, AUDIT_SENTENCE_MAX = 160 };
+enum { AUDIT_PROBLEMS_MAX = 16, AUDIT_SENTENCE_MAX = 160 };
 
+/* All zeros: empty. There are some figures of each consumer and each provider. */
 struct audit {
-    size_t count;
-    struct msg_figure figures[AUDIT_FIGURES_MAX];
+    size_t count, cap;
+    struct msg_figure *figures;
     size_t problem_count;
     char problems[AUDIT_PROBLEMS_MAX][AUDIT_SENTENCE_MAX];
 };
 
 void audit_clear(struct audit *self);
+/* Give back what it holds; it is empty then. */
+void audit_free(struct audit *self);
 /* Keep a figure under a group of its own name, or `group` when that is not NULL. */
 void audit_add(struct audit *self, const char *group, const struct msg_figure *figure);
 void audit_add_text(struct audit *self, const char *group, const char *name, const char *text);

@@ -63,6 +63,22 @@ static void test_example(void **state)
     assert_int_equal(audit_value(&books, "arrivals", "nothing"), 0);
 }
 
+/* Consumers have figures, too: however many there are, none of the others is lost. */
+static void test_many_figures(void **state)
+{
+    (void)state;
+    balanced();
+    for (int64_t i = 0; i < 100000; i++)
+        audit_add_value(&books, "consumer", "one.lag", i);
+    audit_add_value(&books, "dlq", "open", 0);
+    audit_add_value(&books, "last", "one", 5);
+    assert_int_equal(audit_value(&books, "last", "one"), 5);
+    audit_check(&books);
+    assert_int_equal(books.problem_count, 0);
+    audit_free(&books);
+    assert_int_equal(audit_value(&books, "last", "one"), 0);
+}
+
 static void test_every_figure_counts(void **state)
 {
     (void)state;
@@ -105,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),
+        cmocka_unit_test(test_many_figures),
         cmocka_unit_test(test_every_figure_counts),
         cmocka_unit_test(test_states_in_place_of_open),
         cmocka_unit_test(test_what_the_tracker_says),
