@@ -34,7 +34,7 @@ static const char *const failpoint_names[] = {
     "reserve.take",   "settle.sync",     "store.checkpoint", "store.checkpoint_beside",
     "store.commit",   "store.committed", "swap.aside",       "swap.aside_plain",
     "swap.exchange",  "swap.mark",       "swap.place",       "swap.place_plain",
-    "swap.sync",      "swap.write",
+    "swap.sync",      "swap.write",      "tracker.reader",
 };
 
 enum failpoint_action {

@@ -170,6 +170,20 @@ static bool tracker_syncs_beside(const struct ald_settings *settings)
     return sched_getaffinity(0, sizeof ours, &ours) != 0 || CPU_COUNT(&ours) > 2;
 }
 
+/* Throw away what was read back of the store, or is of it, and the store. */
+static void tracker_forget(struct tracker *self)
+{
+    consumers_forget(self->consumers);
+    reader_destroy(&self->reader); /* before the writer opens: closing a file drops all its locks */
+    self->open = false;
+    keep_forget(self);
+    vault_close(&self->vault);
+    calls_forget(self->calls);
+    jwks_forget(self->jwks);
+    pushes_forget(self->pushes);
+    sinks_forget(self->sinks);
+}
+
 static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
 {
     const struct vault_options options = {.data = self->settings->store.data,
@@ -180,10 +194,9 @@ static enum ald_rc tracker_open(struct tracker *self, struct ald_err *err)
         return rc;
     rc = keep_read_back(self, err);
     if (rc == ALD_OK)
-        rc = reader_new(self, &self->reader, err);
+        rc = ALD_FAILPOINT("tracker.reader", reader_new(self, &self->reader, err), ALD_IO);
     if (rc != ALD_OK) {
-        keep_forget(self);
-        vault_close(&self->vault);
+        tracker_forget(self);
         return rc;
     }
     self->open = true;
@@ -198,18 +211,10 @@ static void tracker_close_store(struct tracker *self)
     ald_gate_forget(self->gate);
     tracker_unwatch_store(self);
     feed_forget(self->feed);
-    consumers_forget(self->consumers);
     query_forget(self->query);
-    reader_destroy(&self->reader); /* before the writer opens: closing a file drops all its locks */
-    self->open = false;
+    tracker_forget(self);
     self->retry_ms = ald_clock_now().mono_ms + TRACKER_RETRY_MS;
-    keep_forget(self);
-    vault_close(&self->vault);
     outbox_reset(self->outbox);
-    calls_forget(self->calls);
-    jwks_forget(self->jwks);
-    pushes_forget(self->pushes);
-    sinks_forget(self->sinks);
     jobs_reset(self->jobs);
     ald_gate_turn(self->gate); /* who was told that it has failed */
 }

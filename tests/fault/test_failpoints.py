@@ -175,6 +175,36 @@ def test_an_audit_after_a_lost_acknowledgement():
         assert house.books()["letters"]["outbox"] == 0
 
 
+def test_a_store_that_opens_at_the_third_try():
+    """It fails, and two tries to open it again end after it was read back: what they read is forgotten, a
+    durable consumer with it, and read once more."""
+    with House(pollers=0, profile=CALM) as house:
+        house.start()
+        assert house.private.post_json("/v1/consumers/mailer", {"from": "all"}, method="PUT").status == 200
+        house.tracker.stop()
+        house.tracker.env["ALDABA_FAILPOINT"] = \
+            "store.commit:eio:9,tracker.reader:error:2,tracker.reader:error:3"
+        house.tracker.start()
+        house.until_serving()
+
+        def fired():
+            return sum("ev=failpoint" in line for line in house.tracker.lines())
+
+        for number in range(1, 40):
+            house.public.get("/callback/sandbox", id=str(number), code="C")
+            if fired():
+                break
+        until(lambda: fired() == 3, 20, house.tracker.tail)
+        until(lambda: any("ev=store.back" in line for line in house.tracker.lines()), 20, house.tracker.tail)
+        house.until_serving()
+        house.register("4711")
+        assert house.public.get("/callback/sandbox", id="4711", code="C").status == 200
+        until(lambda: house.private.post_json("/v1/consumers/mailer/pull", {"wait": "1s"}).json().get("events"),
+              20, "the consumer gets nothing")
+        assert house.tracker.starts == 2, "it died on the way"
+        assert house.audit()["balanced"]
+
+
 def test_a_mark_that_could_not_be_synced_is_opened_again():
     """A sync of the mark beside the letters fails once: that is said once, and later numbers are in it."""
     with House(pollers=0, profile=CALM) as house:
