@@ -35,19 +35,19 @@ static void dlq_open_again(struct dlq *self, int64_t mono_ms)
 
 static void dlq_upkeep(struct dlq *self, struct ald_now now)
 {
-    if (now.wall_ms < self->wall_ms - DLQ_CLOCK_BACK_MS)
-        upkeep_clock(&self->upkeep, now.wall_ms, letter_plan_longest_ms(&self->plan));
-    self->wall_ms = now.wall_ms;
+    bool back = now.wall_ms < self->wall_ms - DLQ_CLOCK_BACK_MS;
+    if (!back || upkeep_clock(&self->upkeep, now.wall_ms, letter_plan_longest_ms(&self->plan)))
+        self->wall_ms = now.wall_ms; /* else at the next tick: the disk may be full just now */
     for (unsigned i = 0; i < DLQ_QUOTA_ROUNDS && upkeep_quota(&self->upkeep, now.wall_ms); i++)
         continue;
     if (now.mono_ms - self->beat_ms >= DLQ_BEAT_MS) {
         self->beat_ms = now.mono_ms;
         shelf_beat(self->shelf);
     }
-    if (now.mono_ms - self->purged_ms < DLQ_PURGE_MS)
+    if (!self->purging && now.mono_ms - self->purged_ms < DLQ_PURGE_MS)
         return;
     self->purged_ms = now.mono_ms;
-    upkeep_purge(&self->upkeep, now.wall_ms);
+    self->purging = upkeep_purge(&self->upkeep, now.wall_ms); /* on with it at the next tick */
 }
 
 static int dlq_tick(zloop_t *loop, int timer, void *arg)
@@ -106,8 +106,9 @@ static enum ald_rc dlq_open(struct dlq *self, const struct ald_settings *setting
     self->copy = copy_new(ald_service_loop(self->service), self->shelf);
     self->upkeep.shelf = self->shelf;
     enum ald_rc rc = shelf_open(self->shelf, err);
-    if (rc == ALD_OK)
-        upkeep_clock(&self->upkeep, ald_clock_now().wall_ms, letter_plan_longest_ms(&self->plan));
+    if (rc == ALD_OK &&
+        !upkeep_clock(&self->upkeep, ald_clock_now().wall_ms, letter_plan_longest_ms(&self->plan)))
+        self->wall_ms = INT64_MAX; /* at the first tick */
     return rc;
 }
 

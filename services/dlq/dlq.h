@@ -30,6 +30,7 @@ struct dlq {
     int64_t opened_ms; /* mono, of the last try to open the shelf */
     int64_t beat_ms;   /* mono */
     int64_t purged_ms; /* mono */
+    bool purging;      /* more is to go */
 };
 
 /* As the functions of struct ald_service_ops; self is a struct dlq. */

@@ -22,16 +22,18 @@ static bool upkeep_end(const struct upkeep *self, enum ald_rc rc, const char *wh
     return rc == ALD_OK;
 }
 
-void upkeep_purge(const struct upkeep *self, int64_t now_ms)
+bool upkeep_purge(const struct upkeep *self, int64_t now_ms)
 {
     unsigned count = 0;
     if (shelf_begin(self->shelf) != ALD_OK)
-        return;
+        return false;
     enum ald_rc rc = shelf_purge(self->shelf, now_ms - self->keep_ms, UPKEEP_PURGE, &count);
     if (rc == ALD_OK)
         rc = replays_purge(self->shelf, now_ms - self->keep_ms, UPKEEP_PURGE);
-    if (upkeep_end(self, rc, "purge") && count > 0)
-        ald_log(ALD_INFO, "letters.purged", "count=%u", count);
+    if (!upkeep_end(self, rc, "purge") || count == 0)
+        return false;
+    ald_log(ALD_INFO, "letters.purged", "count=%u", count);
+    return count == UPKEEP_PURGE;
 }
 
 static enum ald_rc upkeep_drop(const struct upkeep *self, const char *id, int64_t now_ms,
@@ -70,9 +72,9 @@ bool upkeep_quota(const struct upkeep *self, int64_t now_ms)
     return true;
 }
 
-void upkeep_clock(const struct upkeep *self, int64_t now_ms, int64_t longest_ms)
+bool upkeep_clock(const struct upkeep *self, int64_t now_ms, int64_t longest_ms)
 {
     if (shelf_begin(self->shelf) != ALD_OK)
-        return;
-    (void)upkeep_end(self, shelf_due_clamp(self->shelf, now_ms + longest_ms), "clock");
+        return false;
+    return upkeep_end(self, shelf_due_clamp(self->shelf, now_ms + longest_ms), "clock");
 }

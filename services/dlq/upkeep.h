@@ -15,13 +15,14 @@ struct upkeep {
     int64_t quota_bytes; /* and their messages */
 };
 
-/* Delete closed letters' rows. */
-void upkeep_purge(const struct upkeep *self, int64_t now_ms);
+/* Delete closed letters' rows. true: there may be more. */
+bool upkeep_purge(const struct upkeep *self, int64_t now_ms);
 
 /* Drop what is over quota. true: something was dropped, and the tracker has to be told. */
 bool upkeep_quota(const struct upkeep *self, int64_t now_ms);
 
-/* The clock was set back: nothing may wait longer than the schedule's longest wait. */
-void upkeep_clock(const struct upkeep *self, int64_t now_ms, int64_t longest_ms);
+/* The clock was set back: nothing may wait longer than the schedule's longest wait. false: that is
+ * not on disk. */
+ALD_NODISCARD bool upkeep_clock(const struct upkeep *self, int64_t now_ms, int64_t longest_ms);
 
 #endif

@@ -24,7 +24,7 @@ static void test_example(void **state)
     assert_int_equal(ids.count, 1);
     /* The clock is set back by a day: what waits must not wait a day longer. */
     struct upkeep upkeep = {.shelf = self->shelf};
-    upkeep_clock(&upkeep, NOW - 86400000, 60000);
+    assert_true(upkeep_clock(&upkeep, NOW - 86400000, 60000));
     assert_int_equal(browse_due(self->shelf, NOW - 86400000 + 60000, 10, &ids), ALD_OK);
     assert_int_equal(ids.count, 1);
 }
@@ -261,6 +261,37 @@ static void test_quota(void **state)
     ald_buf_free(&original);
 }
 
+/* More closed letters than one piece: who deletes them goes on until there are no more. */
+static void test_purged_until_none_is_left(void **state)
+{
+    struct fixture *self = *state;
+    struct upkeep upkeep = {.shelf = self->shelf};
+    char id[ALD_ULID_SIZE];
+    enum { MANY = 450 };
+    for (unsigned i = 0; i < MANY; i++) {
+        ald_ulid_new(id);
+        struct offer offer = {.num = i + 1,
+                              .id = id,
+                              .reason = "malformed",
+                              .provider = "two",
+                              .proof = "token",
+                              .original = "evidence"};
+        (void)fixture_take(self, &offer);
+        fixture_drop(self, id);
+    }
+    assert_int_equal(ald_store_exec(shelf_store(self->shelf), "UPDATE letters SET closing = 0"),
+                     ALD_OK);
+    assert_int_equal(shelf_begin(self->shelf), ALD_OK);
+    assert_int_equal(shelf_floor_note(self->shelf, SENDER, MANY + 1), ALD_OK);
+    assert_int_equal(shelf_commit(self->shelf), ALD_OK);
+    unsigned pieces = 1;
+    while (upkeep_purge(&upkeep, INT64_MAX))
+        assert_true(pieces++ < MANY);
+    assert_int_equal(pieces, 3);
+    assert_int_equal(shelf_tally(self->shelf)->purged, MANY);
+    assert_false(upkeep_purge(&upkeep, INT64_MAX));
+}
+
 /* A file of the letters whose message was changed behind our back is noticed. */
 static void test_damage(void **state)
 {
@@ -315,11 +346,11 @@ static void test_damaged_ids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SHELF_TEST(test_example),     SHELF_TEST(test_lists),
-        SHELF_TEST(test_finds),       SHELF_TEST(test_a_page_is_bounded),
-        SHELF_TEST(test_walk),        SHELF_TEST(test_attempts),
-        SHELF_TEST(test_quota),       SHELF_TEST(test_damage),
-        SHELF_TEST(test_damaged_ids),
+        SHELF_TEST(test_example), SHELF_TEST(test_lists),
+        SHELF_TEST(test_finds),   SHELF_TEST(test_a_page_is_bounded),
+        SHELF_TEST(test_walk),    SHELF_TEST(test_attempts),
+        SHELF_TEST(test_quota),   SHELF_TEST(test_purged_until_none_is_left),
+        SHELF_TEST(test_damage),  SHELF_TEST(test_damaged_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
