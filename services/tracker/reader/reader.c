@@ -28,8 +28,6 @@ struct reader_start {
     zsock_t *pipe; /* becomes the thread's */
     atomic_bool *counting;
     char path[ALD_STORE_PATH_MAX];
-    char profiles[64][ALD_PROVIDER_MAX];
-    size_t profile_count;
 };
 
 ald_stmt_t *reading_prepare(struct reading *self, const char *sql)
@@ -197,10 +195,7 @@ static void reader_serve(zsock_t *pipe, zmsg_t *msg, ald_store_t **store_p,
         zframe_destroy(&question);
         return;
     }
-    struct reading reading = {
-        .answer = zmsg_new(), .profile_count = start->profile_count, .results = results};
-    for (size_t i = 0; i < start->profile_count; i++)
-        reading.profiles[i] = start->profiles[i];
+    struct reading reading = {.answer = zmsg_new(), .results = results};
     zmsg_append(reading.answer, &ticket_frame);
     zmsg_append(reading.answer, &who);
     reading.rc = reader_open(store_p, start->path);
@@ -298,12 +293,6 @@ enum ald_rc reader_new(struct tracker *tracker, reader_t **out, struct ald_err *
     int n = snprintf(start.path, sizeof start.path, "%s/tracker.db", tracker->settings->store.data);
     if (n < 0 || (size_t)n >= sizeof start.path)
         return ald_err_set(err, ALD_TOOBIG, "store.data: the path is too long");
-    for (size_t i = 0; i < ald_profiles_count(tracker->profiles); i++) {
-        if (start.profile_count == ALD_COUNT(start.profiles))
-            break;
-        ald_text_cut(start.profiles[start.profile_count++], ALD_PROVIDER_MAX,
-                     ald_span_str(ald_profiles_at(tracker->profiles, i)->name));
-    }
     reader_t *self = zmalloc(sizeof *self);
     self->tracker = tracker;
     atomic_init(&self->counting, false);

@@ -11,8 +11,6 @@ enum { READER_ROWS = 100, READER_ROWS_MAX = 1000 };
 /* One question under way: frames are added to answer; rc is sticky, as in the vault. */
 struct reading {
     ald_store_t *store;
-    const char *profiles[64]; /* names, for searching */
-    size_t profile_count;
     zmsg_t *answer;
     struct reading_results *results; /* the thread's, from question to question; may be NULL */
     enum ald_rc rc;

@@ -177,34 +177,71 @@ static bool reading_matches(const struct msg_list *list, const struct msg_task_v
            (list->until_ms == 0 || view->created_at_ms < list->until_ms);
 }
 
-static uint64_t reading_named(struct reading *self, const char *sql, const char *first,
-                              const char *second)
+/* ---- searching ---- */
+
+enum { FOUND_MAX = 64 };
+
+/* The tasks that a searched word names, each once. */
+struct found {
+    size_t count;
+    uint64_t id[FOUND_MAX];
+};
+
+/* Keep them from the newest to the oldest. */
+static void found_add(struct found *self, uint64_t id)
 {
-    uint64_t task = 0;
+    size_t at = 0;
+    while (at < self->count && self->id[at] > id)
+        at++;
+    if ((at < self->count && self->id[at] == id) || self->count == FOUND_MAX)
+        return;
+    memmove(&self->id[at + 1], &self->id[at], (self->count - at) * sizeof self->id[0]);
+    self->id[at] = id;
+    self->count++;
+}
+
+static void reading_named(struct reading *self, const char *sql, const char *first,
+                          const char *second, struct found *found)
+{
     ald_stmt_t *stmt = reading_prepare(self, sql);
     if (!stmt)
-        return 0;
+        return;
     ald_stmt_bind_str(stmt, 1, first);
     if (second)
         ald_stmt_bind_str(stmt, 2, second);
     if (reading_step(self, stmt))
-        task = (uint64_t)ald_stmt_i64(stmt, 0);
+        found_add(found, (uint64_t)ald_stmt_i64(stmt, 0));
     ald_stmt_reset(stmt);
-    return task;
 }
 
-/* The task that a searched word names: an id, a key, or a provider's id. 0 = none. */
-static uint64_t reading_search(struct reading *self, const char *q)
+/* The first provider behind this one that has tasks: from one to the next, each is one step in the
+ * index. They are those of the store: its profile may be gone. */
+static bool reading_provider_after(struct reading *self, char name[ALD_PROVIDER_MAX])
+{
+    ald_stmt_t *stmt = reading_prepare(
+        self, "SELECT provider FROM refs WHERE provider > ?1 ORDER BY provider LIMIT 1");
+    if (!stmt)
+        return false;
+    ald_stmt_bind_str(stmt, 1, name);
+    bool more = reading_step(self, stmt);
+    if (more)
+        ald_text_cut(name, ALD_PROVIDER_MAX, ald_stmt_text(stmt, 0));
+    ald_stmt_reset(stmt);
+    return more;
+}
+
+/* An id, a key, or a provider's id: of those that had it the newest, of each provider. */
+static void reading_search(struct reading *self, const char *q, struct found *found)
 {
     struct msg_task_view view;
     uint64_t id = 0;
+    char provider[ALD_PROVIDER_MAX] = "";
     if (ald_task_id_parse(ald_span_str(q), &id) == ALD_OK && reading_task(self, id, &view))
-        return id;
-    id = reading_named(self, "SELECT task FROM keys WHERE task_key = ?1", q, NULL);
-    for (size_t i = 0; i < self->profile_count && id == 0; i++)
-        id = reading_named(self, "SELECT task FROM refs WHERE provider = ?1 AND provider_id = ?2",
-                           self->profiles[i], q);
-    return id;
+        found_add(found, id);
+    reading_named(self, "SELECT task FROM keys WHERE task_key = ?1", q, NULL, found);
+    while (reading_provider_after(self, provider))
+        reading_named(self, "SELECT task FROM refs WHERE provider = ?1 AND provider_id = ?2",
+                      provider, q, found);
 }
 
 static void reading_page(struct reading *self, const struct msg_list *list, int64_t below,
@@ -247,8 +284,8 @@ static void reading_page(struct reading *self, const struct msg_list *list, int6
 void reading_list(struct reading *self, const struct msg_list *list)
 {
     uint64_t below = UINT64_C(1) << 53;
-    uint64_t only = 0;
     uint64_t last = 0;
+    struct found named = {0};
     char cursor[ALD_POSITION_MAX] = "";
     zmsg_t *page = zmsg_new();
     enum ald_state state = ALD_STATE_ACCEPTED;
@@ -263,11 +300,13 @@ void reading_list(struct reading *self, const struct msg_list *list)
         zmsg_destroy(&page);
         return;
     }
-    if (list->q[0] != '\0')
-        only = reading_search(self, list->q);
-    if (list->q[0] == '\0' || only != 0)
-        reading_page(self, list, (int64_t)below, (int64_t)only, page, &last);
-    if (last != 0 && only == 0)
+    if (list->q[0] == '\0')
+        reading_page(self, list, (int64_t)below, 0, page, &last);
+    else
+        reading_search(self, list->q, &named);
+    for (size_t i = 0; i < named.count; i++)
+        reading_page(self, list, (int64_t)below, (int64_t)named.id[i], page, &last);
+    if (last != 0 && list->q[0] == '\0')
         ald_task_id_text(last, cursor);
     reading_answer(self, list->req, self->rc == ALD_OK ? "ok" : "busy", "", cursor);
     zframe_t *frame = zmsg_pop(page);

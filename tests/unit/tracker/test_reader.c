@@ -247,6 +247,51 @@ static void test_a_list_is_as_long_as_was_asked_for(void **state)
     }
 }
 
+/* The ids of the tasks that are found, newest first. */
+static const char *found(struct rows *rows, const char *q, const char *provider)
+{
+    static char said[512];
+    struct reading reading;
+    struct msg_task_view view;
+    struct msg_list ask = {.req = 9};
+    (void)snprintf(ask.q, sizeof ask.q, "%s", q);
+    (void)snprintf(ask.provider, sizeof ask.provider, "%s", provider);
+    begin(rows, &reading);
+    reading_list(&reading, &ask);
+    said[0] = '\0';
+    (void)zmsg_first(reading.answer);
+    for (zframe_t *frame = NULL; (frame = zmsg_next(reading.answer));) {
+        size_t used = strlen(said);
+        assert_int_equal(ald_wire_decode(&MSG_TASK_VIEW, &view, ald_frame_span(frame)), ALD_OK);
+        (void)snprintf(said + used, sizeof said - used, "%s%llu", used ? " " : "",
+                       (unsigned long long)view.task);
+    }
+    end(&reading);
+    return said;
+}
+
+/* Two providers may have one id; a profile need not be loaded for its tasks to be found. */
+static void test_search(void **state)
+{
+    struct rows *rows = *state;
+    vault_begin(&rows->vault);
+    rows_task(rows, 32, "a");
+    rows_task(rows, 64, "b");
+    rows_task(rows, 96, "c");
+    rows_commit(rows);
+    assert_int_equal(ald_store_exec(rows->vault.store,
+                                    "UPDATE tasks SET provider = 'other' WHERE id > 32;"
+                                    "UPDATE refs SET provider = 'other' WHERE task > 32;"
+                                    "UPDATE refs SET provider_id = 'a' WHERE task = 64"),
+                     ALD_OK);
+    assert_string_equal(found(rows, "a", ""), "64 32");
+    assert_string_equal(found(rows, "a", "other"), "64");
+    assert_string_equal(found(rows, "a", "two"), "32");
+    assert_string_equal(found(rows, "c", ""), "96");
+    assert_string_equal(found(rows, "96", ""), "96");
+    assert_string_equal(found(rows, "nothing", ""), "");
+}
+
 /* The states of all tasks, newest first. */
 static const char *states(struct rows *rows)
 {
@@ -302,6 +347,7 @@ static void test_a_list_knows_what_the_index_does_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {WITH_READER(test_example),
+                                       WITH_READER(test_search),
                                        WITH_READER(test_a_list_knows_what_the_index_does_not),
                                        WITH_READER(test_positions),
                                        WITH_READER(test_an_empty_feed_has_a_head),
