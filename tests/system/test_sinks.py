@@ -253,3 +253,22 @@ def made(source, count):
         return source.make(count)
     except bus.Silent:
         return None
+
+
+def test_exchanged_when_there_are_as_many_as_may_be():
+    """Of 64 sinks some are exchanged for new ones: those begin when the old ones have left their place."""
+    with House(profile=CALM) as house, Receiver(SECRET) as receiver:
+        sinks = Sinks(house)
+        of = lambda number: {"url": receiver.url, "secret": {"file": sinks.secret}, **QUICK}  # noqa: E731
+        sinks.sinks = {f"many-{number}": of(number) for number in range(64)}
+        house.settings["sinks"] = sinks.sinks
+        house.start()
+        until(lambda: sinks.metric("aldaba_sinks", "delivering") == 64, SOON_S, "they do not begin")
+        sinks.done = {n: count_lines(house.daemons[n], "ev=reload.done") for n in ("tracker", "poller1")}
+        sinks.sinks = {f"many-{number}": of(number) for number in range(8, 72)}
+        sinks.write()
+        sinks.read_again()
+        for number in range(64, 72):
+            until(lambda name=f"many-{number}": house.private.get(f"/v1/consumers/{name}").status == 200
+                  and sinks.view(name)["sink_state"] == "delivering", SOON_S, f"many-{number} does not begin")
+        until(lambda: sinks.metric("aldaba_sinks", "delivering") == 64, SOON_S, "they are not 64")

@@ -250,9 +250,13 @@ static void sinks_take(sinks_t *self)
     for (size_t i = self->count; i-- > 0;)
         if (self->list[i]->gone && self->list[i]->asking == 0)
             sinks_release(self, i);
-    for (size_t i = 0; i < ald_sinks_count(wanted); i++)
+    self->queued = false;
+    for (size_t i = 0; i < ald_sinks_count(wanted); i++) {
         if (sinks_find(self, ald_sinks_at(wanted, i)->name) || self->count < ALD_SINKS_MAX)
             sinks_own(self, sinks_add(self, ald_sinks_at(wanted, i)));
+        else
+            self->queued = true;
+    }
 }
 
 void sinks_renew(sinks_t *self)
@@ -322,6 +326,8 @@ void sinks_tick(sinks_t *self)
         else if (!sink->gone)
             sinks_unheard(self, sink);
     }
+    if (self->queued && self->count < ALD_SINKS_MAX)
+        sinks_take(self);
     for (size_t i = 0; i < self->count; i++)
         if (!self->list[i]->gone)
             sinks_pull(self, self->list[i]);

@@ -35,6 +35,7 @@ struct sinks {
     size_t count;
     uint64_t last_req;
     bool stale;  /* the settings were read while the store was away */
+    bool queued; /* some of the settings wait for a place that another leaves */
     size_t turn; /* whose leases come first */
 };
 
