@@ -24,9 +24,11 @@ enum {
     ALD_BASE_MAX = 257,         /* of callback URLs */
     ALD_SUBMISSION_MAX = 960 * 1024, /* bytes of a submission's parameters and files */
     ALD_PUSHED_MAX = 16 << 20,       /* bytes of an event that is pushed to a sink, encoded */
-    ALD_ITEM_MAX = 80 << 20          /* bytes of an item, above what the largest bus.max_item can
-                                      * come to with all that stands around a body: what was let in
-                                      * is taken by everybody, whatever the setting is by then */
+    ALD_PAGE_EVENTS_MAX = 1000,      /* events that are handed out at once */
+    ALD_PAGE_BYTES_MAX = 16 << 20, /* and bytes of their results; the first goes whatever it has */
+    ALD_ITEM_MAX = 80 << 20        /* bytes of an item, above what the largest bus.max_item can
+                                    * come to with all that stands around a body: what was let in
+                                    * is taken by everybody, whatever the setting is by then */
 };
 
 /* The longest time that somebody may ask for: ten years, so that the moment after it is below 2^53

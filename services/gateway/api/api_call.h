@@ -16,7 +16,7 @@
 
 enum {
     API_BODY_MAX = 1 << 20,
-    API_OUT_MAX = 160 << 20,             /* a page of events has 64 MiB, which JSON may double */
+    API_OUT_MAX = 160 << 20,             /* an event has 64 MiB and more, which JSON may double */
     API_ARGUMENT_MAX = ALD_CONSUMER_MAX, /* the longest of the names that stand for {id} */
     API_WAIT_MS = 10000                  /* for an answer of a daemon */
 };

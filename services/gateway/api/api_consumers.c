@@ -10,8 +10,6 @@
 #include "services/gateway/api/json_view.h"
 
 enum {
-    CONSUMERS_LIMIT_MAX = 1000,
-    CONSUMERS_BYTES_MAX = 64 << 20,
     CONSUMERS_WAIT_MAX_MS = 60000,
     CONSUMERS_GRACE_MS = 5000, /* an answer may come this long after the wait that was asked for */
     CONSUMERS_SETTLES_MAX = 10000
@@ -221,9 +219,9 @@ static bool consumers_read(struct api_call *call, struct msg_pull *ask, zmsg_t *
         return false;
     enum ald_rc rc = json_in_read(ald_buf_span(&call->worker->body), fields,
                                   pulls ? ALD_COUNT(fields) : 2, &err);
-    if (rc == ALD_OK && (ask->limit > CONSUMERS_LIMIT_MAX || ask->bytes > CONSUMERS_BYTES_MAX))
+    if (rc == ALD_OK && (ask->limit > ALD_PAGE_EVENTS_MAX || ask->bytes > ALD_PAGE_BYTES_MAX))
         rc = ald_err_set(&err, ALD_INVALID, "limit is at most %d, bytes at most %d",
-                         CONSUMERS_LIMIT_MAX, CONSUMERS_BYTES_MAX);
+                         ALD_PAGE_EVENTS_MAX, ALD_PAGE_BYTES_MAX);
     if (ask->wait_ms > CONSUMERS_WAIT_MAX_MS)
         ask->wait_ms = CONSUMERS_WAIT_MAX_MS;
     if (rc != ALD_OK)

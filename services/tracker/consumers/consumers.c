@@ -254,8 +254,8 @@ static void consumers_wait(consumers_t *self, struct durable *one, zframe_t **wh
                           .bytes = ask->bytes > 0 ? ask->bytes : CONSUMERS_BYTES,
                           .until_ms = ald_clock_now().mono_ms + wait_ms};
     *who_p = NULL;
-    if (pull->bytes > CONSUMERS_BYTES_MAX)
-        pull->bytes = CONSUMERS_BYTES_MAX;
+    if (pull->bytes > ALD_PAGE_BYTES_MAX)
+        pull->bytes = ALD_PAGE_BYTES_MAX;
     self->waiters++;
     struct pull **at = &one->first;
     while (*at)

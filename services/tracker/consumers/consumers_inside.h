@@ -8,9 +8,8 @@
 enum {
     CONSUMERS_WAITERS_MAX = 1024,
     CONSUMERS_WAIT_MAX_MS = 60000,
-    CONSUMERS_LIMIT = 100,     /* events of a hand-out, if not said */
-    CONSUMERS_BYTES = 1 << 20, /* of results, if not said */
-    CONSUMERS_BYTES_MAX = 16 << 20,
+    CONSUMERS_LIMIT = 100,         /* events of a hand-out, if not said */
+    CONSUMERS_BYTES = 1 << 20,     /* of results, if not said */
     CONSUMERS_SETTLES_MAX = 10000, /* in a message */
     CONSUMERS_DELAY_MAX_MS = CONSUMER_WAIT_MAX_MS
 };
