@@ -117,7 +117,8 @@ static void poller_on_pushed(void *arg, const struct fetch_answer *answer)
     poller_say_load(self);
 }
 
-/* Call a caller's pingback. */
+/* Call a caller's pingback. To an address that is none it fails, which is a try: handed back it
+ * would come again for ever. */
 static const char *poller_push(poller_t *self, struct work_item *item)
 {
     struct fetch_request request;
@@ -127,7 +128,16 @@ static const char *poller_push(poller_t *self, struct work_item *item)
     request.arg = item;
     item->owner = self;
     enum ald_rc rc = ALD_FAILPOINT("poller.push", fetch_start(self->fetch, &request), ALD_FULL);
-    return rc == ALD_OK ? NULL : "the address of the pingback is none";
+    if (rc == ALD_FULL)
+        return "handed back: the poller has no room";
+    if (rc != ALD_OK) {
+        const struct fetch_answer none = {.error = "the address of the pingback is none"};
+        struct msg_outcome outcome;
+        push_answered(&none, &outcome);
+        poller_report(self, &item->lease, &outcome);
+        work_end(self->work, &item);
+    }
+    return NULL;
 }
 
 static void poller_on_sunk(void *arg, const struct fetch_answer *answer)

@@ -198,7 +198,7 @@ const char *calls_outcome(calls_t *self, const struct msg_outcome *outcome)
 {
     struct call *call = NULL;
     for (size_t i = 0; i < CALLS_MAX && !call; i++)
-        if (self->list[i].who && self->list[i].lease == outcome->lease)
+        if (self->list[i].who && outcome->lease != 0 && self->list[i].lease == outcome->lease)
             call = &self->list[i];
     if (!call)
         return "duplicate"; /* its time was up */

@@ -251,15 +251,33 @@ static void pushes_failed(pushes_t *self, const struct msg_outcome *outcome, uns
                      tracker_now(tracker).run_ms + wait_ms);
 }
 
+/* Who has it now; NULL: nobody, as far as is known. */
+static struct push *pushes_out(pushes_t *self, uint64_t task)
+{
+    for (size_t i = 0; i < PUSHES_MAX; i++)
+        if (self->out[i].task == task)
+            return &self->out[i];
+    return NULL;
+}
+
+/* Handed back without having been sent: by a poller that stops, or has no room. */
+static void pushes_untried(pushes_t *self, uint64_t task, unsigned tries)
+{
+    vault_push_again(&self->tracker->vault, task, tries,
+                     tracker_now(self->tracker).run_ms + PUSHES_FIRST_MS);
+}
+
 const char *pushes_outcome(pushes_t *self, const struct msg_outcome *outcome)
 {
     unsigned tries = 0;
-    for (size_t i = 0; i < PUSHES_MAX; i++)
-        if (self->out[i].task == outcome->task)
-            self->out[i] = (struct push){0};
+    bool taken = outcome->answered && outcome->http >= 200 && outcome->http < 300;
+    struct push *out = pushes_out(self, outcome->task);
+    if (!taken && out && out->lease != outcome->lease)
+        return "duplicate"; /* of a lease that is over: another poller has it */
+    if (out)
+        *out = (struct push){0};
     if (!vault_push_tries(&self->tracker->vault, outcome->task, &tries))
         return "duplicate";
-    bool taken = outcome->answered && outcome->http >= 200 && outcome->http < 300;
     char letter[ALD_ULID_MAX];
     if (taken) {
         if (vault_letter_of(&self->tracker->vault, outcome->task, ALD_REASON_CONSUMER_REJECTED,
@@ -267,6 +285,8 @@ const char *pushes_outcome(pushes_t *self, const struct msg_outcome *outcome)
             ending_answered(self->tracker, letter, false);
         vault_push_settle(&self->tracker->vault, outcome->task, true);
         vault_note(&self->tracker->vault, outcome->task, outcome->at_ms, "pingback", "");
+    } else if (strcmp(outcome->class_, ald_class_name(ALD_CLASS_NONE)) == 0) {
+        pushes_untried(self, outcome->task, tries);
     } else {
         pushes_failed(self, outcome, tries);
     }

@@ -280,7 +280,7 @@ static void act_park(struct tracker *self, const struct act *act, const char *re
 }
 
 /* Room for what nobody has proved? What was answered from a spool has been promised a place. */
-static bool act_room(struct tracker *self, const struct act *act)
+static bool act_room(struct tracker *self, struct act *act)
 {
     enum ald_disposition disposition = act->decision.disposition;
     bool parked = disposition == ALD_DISP_PARKED;
@@ -301,8 +301,7 @@ static bool act_room(struct tracker *self, const struct act *act)
     const char *peer = act->facts.proof == ALD_PROOF_NONE ? act->message->peer : "";
     if (!quota_room(self->quota, provider, peer, act->bytes.len, count, bytes, most, most_bytes))
         return false;
-    if (peer[0] != '\0')
-        quota_met(self->quota, provider, peer);
+    act->peer = peer;
     return true;
 }
 
@@ -341,9 +340,11 @@ void act_callback(struct tracker *self, struct sender *sender, const struct msg_
         return;
     }
     if (sender_note(sender, message->num, act.decision.disposition) != ALD_OK) {
-        act_answer(ack, ALD_DISP_BUSY, ALD_REASON_NONE);
+        act_answer(ack, ALD_DISP_BUSY, ALD_REASON_NONE); /* it comes again, and counts then */
         return;
     }
+    if (act.peer && act.peer[0] != '\0')
+        quota_met(self->quota, message->provider, act.peer);
     char ref[ALD_PROVIDER_MAX + ALD_PROVIDER_ID_MAX] = "";
     if (act.decision.disposition == ALD_DISP_PARKED)
         (void)snprintf(ref, sizeof ref, "%s/%s", message->provider, act.verdict.id);

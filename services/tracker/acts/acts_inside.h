@@ -22,6 +22,8 @@ struct act {
                                         * other; NULL = none */
     bool vouched;                      /* a person put his word in place of the proof */
     bool manual;                       /* or edited the message */
+    const char *peer; /* the network whose share it takes, once it is noted; NULL or
+                       * "" = none's */
     struct vault_end end;
     char digest[65];
     struct arrival_facts facts;

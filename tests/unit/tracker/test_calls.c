@@ -97,6 +97,10 @@ static void test_example(void **state)
     const struct msg_outcome balance = {
         .then = "unknown", .answered = true, .http = 200, .result = ald_span_str("4.73")};
     assert_string_equal(ask(stage, 0, ""), "");
+    const uint64_t last = leases;
+    leases = 0; /* of none: it is not handed out yet */
+    assert_string_equal(tell(stage, &balance), "duplicate");
+    leases = last;
     assert_true(lease(stage));
     assert_false(lease(stage));
     assert_string_equal(tell(stage, &balance), "progress");

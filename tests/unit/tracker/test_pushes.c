@@ -13,7 +13,7 @@
 #include "services/tracker/commands.h"
 #include "tests/unit/tracker/stage.h"
 
-static uint64_t leases;
+static uint64_t leases, newest; /* as given out */
 
 static uint64_t place(struct stage *stage, bool json)
 {
@@ -47,6 +47,7 @@ static const char *lease(struct stage *stage)
         struct msg_lease got;
         assert_int_equal(ald_wire_decode(&MSG_LEASE, &got, ald_frame_span(frame)), ALD_OK);
         assert_true(got.push);
+        newest = got.lease;
         assert_true(ald_span_eq_str(got.poll_url, "http://client.example/done?a=1"));
         size_t at = strlen(bodies);
         (void)snprintf(bodies + at, sizeof bodies - at, "%s%.*s", at ? " " : "", (int)got.body.len,
@@ -57,14 +58,30 @@ static const char *lease(struct stage *stage)
     return bodies;
 }
 
-static const char *tell(struct stage *stage, uint64_t task, uint64_t http)
+static const char *tell_outcome(struct stage *stage, const struct msg_outcome *outcome)
 {
-    struct msg_outcome outcome = {
-        .task = task, .push = true, .left = http != 0, .answered = http != 0, .http = http};
     vault_begin(&stage->tracker.vault);
-    const char *said = pushes_outcome(stage->tracker.pushes, &outcome);
+    const char *said = pushes_outcome(stage->tracker.pushes, outcome);
     assert_true(tracker_commit(&stage->tracker));
     return said;
+}
+
+static const char *tell(struct stage *stage, uint64_t task, uint64_t http)
+{
+    struct msg_outcome outcome = {.lease = newest,
+                                  .task = task,
+                                  .push = true,
+                                  .left = http != 0,
+                                  .answered = http != 0,
+                                  .http = http};
+    return tell_outcome(stage, &outcome);
+}
+
+/* It was never sent. */
+static const char *hand_back(struct stage *stage, uint64_t task)
+{
+    struct msg_outcome outcome = {.lease = newest, .task = task, .push = true, .class_ = "none"};
+    return tell_outcome(stage, &outcome);
 }
 
 static void start(struct stage *stage)
@@ -161,6 +178,46 @@ static void test_until_it_is_given_up(void **state)
     pushes_destroy(&stage->tracker.pushes);
 }
 
+/* What no poller has sent is no try, however often it comes back; it waits a little each time. */
+static void test_handed_back(void **state)
+{
+    struct stage *stage = *state;
+    start(stage);
+    uint64_t task = place(stage, false);
+    finish(stage, task);
+    for (unsigned i = 0; i < 50; i++) {
+        assert_string_equal(lease(stage), form(task, "a%2Bb"));
+        assert_string_equal(hand_back(stage, task), "progress");
+        assert_string_equal(lease(stage), "");
+        stage_pass(STAGE_HOUR);
+    }
+    assert_string_equal(lease(stage), form(task, "a%2Bb"));
+    assert_string_equal(tell(stage, task, 204), "applied");
+    pushes_destroy(&stage->tracker.pushes);
+}
+
+/* A poller that was given up tells late that it failed: another one has it, and goes on. */
+static void test_an_outcome_of_a_lease_that_is_over(void **state)
+{
+    struct stage *stage = *state;
+    start(stage);
+    uint64_t task = place(stage, false);
+    finish(stage, task);
+    assert_string_equal(lease(stage), form(task, "a%2Bb"));
+    const struct msg_outcome late = {.lease = newest - 1, .task = task, .push = true, .left = true};
+    assert_string_equal(tell_outcome(stage, &late), "duplicate");
+    assert_string_equal(lease(stage), ""); /* it is out still */
+    const struct msg_outcome taken = {.lease = newest - 1,
+                                      .task = task,
+                                      .push = true,
+                                      .left = true,
+                                      .answered = true,
+                                      .http = 200};
+    assert_string_equal(tell_outcome(stage, &taken), "applied"); /* a fact, whoever tells it */
+    assert_string_equal(tell(stage, task, 500), "duplicate");
+    pushes_destroy(&stage->tracker.pushes);
+}
+
 static void give_up(struct stage *stage, uint64_t task)
 {
     for (unsigned i = 0; i < PUSHES_TRIES_MAX; i++) {
@@ -239,6 +296,8 @@ int main(void)
     const struct CMUnitTest tests[] = {ON_STAGE(test_example),
                                        ON_STAGE(test_without_a_result),
                                        ON_STAGE(test_kills),
+                                       ON_STAGE(test_handed_back),
+                                       ON_STAGE(test_an_outcome_of_a_lease_that_is_over),
                                        ON_STAGE(test_until_it_is_given_up),
                                        ON_STAGE(test_rule_7_a_letter_sends_it_again),
                                        ON_STAGE(test_a_dropped_letter)};
