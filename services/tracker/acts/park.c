@@ -11,7 +11,8 @@
 struct parked {
     struct ald_heap_node due; /* first: found from the heap's node */
     struct park_item item;
-    struct parked *next; /* of the same ref, younger */
+    struct parked *prev, *next; /* of the same ref, older and younger */
+    struct parked *last;        /* the youngest of them, in the oldest alone */
     char ref[];
 };
 
@@ -81,27 +82,42 @@ void park_add(park_t *self, const char *ref, const struct park_item *item)
     provider->count++;
     provider->bytes += item->bytes;
 
-    struct parked *last = zhashx_lookup(self->by_ref, ref);
-    while (last && last->next)
-        last = last->next;
-    if (last)
-        last->next = parked;
-    else
+    /* Whoever sends chooses how many there are of one ref: nothing walks along them. */
+    struct parked *first = zhashx_lookup(self->by_ref, ref);
+    if (first) {
+        parked->prev = first->last;
+        first->last->next = parked;
+    } else {
+        first = parked;
         zhashx_update(self->by_ref, ref, parked);
+    }
+    first->last = parked;
+}
+
+static void park_unlink(park_t *self, struct parked *parked)
+{
+    struct parked *first = zhashx_lookup(self->by_ref, parked->ref);
+    if (first == parked && !parked->next) {
+        zhashx_delete(self->by_ref, parked->ref);
+        return;
+    }
+    if (first == parked) {
+        first = parked->next;
+        first->last = parked->last;
+        zhashx_update(self->by_ref, parked->ref, first);
+    } else if (first->last == parked) {
+        first->last = parked->prev;
+    }
+    if (parked->prev)
+        parked->prev->next = parked->next;
+    if (parked->next)
+        parked->next->prev = parked->prev;
 }
 
 /* Out of the chain of its ref, and gone. */
 static void park_remove(park_t *self, struct parked *parked)
 {
-    struct parked *at = zhashx_lookup(self->by_ref, parked->ref);
-    if (at == parked && parked->next)
-        zhashx_update(self->by_ref, parked->ref, parked->next);
-    else if (at == parked)
-        zhashx_delete(self->by_ref, parked->ref);
-    else
-        for (; at; at = at->next)
-            if (at->next == parked)
-                at->next = parked->next;
+    park_unlink(self, parked);
     struct park_provider *provider = park_provider(self, parked->ref);
     provider->count--;
     provider->bytes -= parked->item.bytes;

@@ -91,6 +91,8 @@ bool consumers_return_settle(consumers_t *self, struct durable *one, int instanc
         struct comeback *back = &one->returns[i];
         if (!return_is_meant(back, instance, settle))
             continue;
+        if (settle->verb == CONSUMER_EXTEND && back->instance != instance)
+            continue; /* who has it may take longer, nobody else says so */
         if (settle->verb == CONSUMER_EXTEND) {
             int64_t more_ms = settle->delay_ms > 0 ? settle->delay_ms : one->core.rules.ack_wait_ms;
             back->due_ms = now_ms + more_ms;

@@ -343,7 +343,8 @@ int64_t sinks_rest_ms(const sinks_t *self)
     int64_t least_ms = REST_NOTHING;
     for (size_t i = 0; i < self->count; i++) {
         const struct sink *sink = self->list[i];
-        if (sink->held > 0 || (sink->gone && sink->asking == 0))
+        bool busy = sink->leased > 0 || (sink->held > 0 && !sink->paused);
+        if (busy || (sink->gone && sink->asking == 0))
             return 0;
         if (sink->asking == 0 && !sink->paused)
             least_ms = rest_less(least_ms, rest_until(sink->ask_ms, now_ms));

@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,31 @@ static void test_the_oldest_first(void **state)
     park_destroy(&park);
 }
 
+/* Of one id by the hundred thousand: the first, the last and some between leave by their time, and
+ * the others keep their order, as do those that come after them. */
+static void test_very_many_of_one(void **state)
+{
+    (void)state;
+    enum { MANY = 200000, LATE = 10 };
+    park_t *park = park_new();
+    struct park_item item;
+    char ref[64];
+    for (int64_t no = 1; no <= MANY; no++) {
+        bool early = no == 1 || no == MANY || no % 3 == 0;
+        add(park, "two/77", no, early ? 1000 : 5000);
+    }
+    while (park_take_due(park, 1000, ref, sizeof ref) != 0)
+        ;
+    for (int64_t no = MANY + 1; no <= MANY + LATE; no++)
+        add(park, "two/77", no, 5000);
+    for (int64_t no = 2; no <= MANY + LATE; no++)
+        if (no > MANY || (no != MANY && no % 3 != 0))
+            assert_int_equal(park_take(park, "two/77", &item), no);
+    assert_int_equal(park_take(park, "two/77", &item), 0);
+    assert_int_equal(park_count(park), 0);
+    park_destroy(&park);
+}
+
 static void test_shares(void **state)
 {
     (void)state;
@@ -78,6 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_the_oldest_first),
+        cmocka_unit_test(test_very_many_of_one),
         cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
