@@ -154,3 +154,10 @@ enum ald_rc ald_token_verify(const struct ald_keys *keys, const char *provider, 
     *attempt = facts[TOKEN_ATTEMPT];
     return ALD_OK;
 }
+
+bool ald_token_of_keys(const struct ald_keys *keys, const char *text)
+{
+    uint8_t facts[TOKEN_FACTS];
+    return strlen(text) != TOKEN_TEXT || !token_facts(text, facts) ||
+           keys_have(keys, facts[TOKEN_KEY_ID]);
+}

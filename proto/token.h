@@ -13,6 +13,7 @@
 #ifndef ALD_PROTO_TOKEN_H
 #define ALD_PROTO_TOKEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/guard.h"
@@ -50,5 +51,9 @@ void ald_callback_url(char out[ALD_CALLBACK_URL_MAX], const char *base, const ch
 ALD_NODISCARD enum ald_rc ald_token_verify(const struct ald_keys *keys, const char *provider,
                                            const char *text, size_t len, uint64_t *task,
                                            unsigned *attempt);
+
+/* Could keys verify a token like this? False: it is of a key that is not among them. Of what is no
+ * token nothing is known, so true. */
+bool ald_token_of_keys(const struct ald_keys *keys, const char *text);
 
 #endif

@@ -113,6 +113,11 @@ static void test_other_providers(void **state)
     struct ald_keys keys = new_keys();
     char token[ALD_TOKEN_MAX];
     ald_token_make(&keys, "sandbox", task_id, 0, token);
+    struct ald_keys others = keys;
+    others.record[0][0]++;
+    assert_true(ald_token_of_keys(&keys, token));
+    assert_false(ald_token_of_keys(&others, token));
+    assert_true(ald_token_of_keys(&others, "no token"));
     assert_true(believed(&keys, "sandbox", token));
     assert_false(believed(&keys, "sandbox2", token));
     assert_false(believed(&keys, "sandbo", token));

@@ -1,6 +1,7 @@
 /* Tasks over HTTP: register, reserve, look, wait, list, cancel, attach. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/digest.h"
@@ -16,7 +17,9 @@ enum {
     TASKS_LIMIT = 100,
     TASKS_LIMIT_MAX = 1000,
     TASKS_WAIT_MAX_MS = 60000,
-    TASKS_GRACE_MS = 5000 /* an answer may come this long after the wait that was asked for */
+    TASKS_GRACE_MS = 5000, /* an answer may come this long after the wait that was asked for */
+    TASKS_KEY_PAUSE_MS = 20,
+    TASKS_KEY_PAUSES = 100
 };
 
 #define TASKS_TIME_MAX_MS (UINT64_C(1) << 52)
@@ -50,6 +53,21 @@ static void tasks_timeline(struct ald_json_out *out, zmsg_t *answer)
     ald_json_out_close_array(out);
 }
 
+/* A tracker that was started with a new key signs by it before this gateway was told of it: a
+ * callback that came right then would be a stranger's. Keys come within a second; what can't be
+ * waited for is answered all the same. */
+static void tasks_await_key(struct api_call *call, const char *token)
+{
+    const struct timespec pause = {.tv_nsec = TASKS_KEY_PAUSE_MS * 1000000L};
+    struct keyring_copy copy = {0};
+    for (unsigned i = 0; i < TASKS_KEY_PAUSES; i++) {
+        const struct ald_keys *keys = keyring_keys(call->api->keyring, &copy);
+        if (!keys || ald_token_of_keys(keys, token))
+            return;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 /* Answer with the task that the answer holds. */
 static enum ald_rc tasks_send(struct api_call *call, zmsg_t *answer, unsigned status)
 {
@@ -58,6 +76,7 @@ static enum ald_rc tasks_send(struct api_call *call, zmsg_t *answer, unsigned st
         api_problem(call, 500, "The tracker's answer holds no task.");
         return ALD_MISSING;
     }
+    tasks_await_key(call, view.token);
     struct ald_json_out out = api_json(call);
     ald_json_out_object(&out, NULL);
     view_task(&out, &view, call->api->base, true);
