@@ -40,9 +40,14 @@ static bool ask_headers(const struct fetch_request *request, const struct curl_s
     return ask_add(own, type);
 }
 
+static bool ask_bodied(const struct fetch_request *request)
+{
+    return request->post.len > 0 || (request->method && !strcmp(request->method, "POST"));
+}
+
 static CURLcode ask_body(CURL *easy, const struct fetch_request *request, struct ald_buf *body)
 {
-    bool bodied = request->post.len > 0 || (request->method && !strcmp(request->method, "POST"));
+    bool bodied = ask_bodied(request);
     CURLcode rc = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
     if (!bodied) {
         rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
@@ -68,7 +73,9 @@ bool fetch_ask(CURL *easy, const struct fetch_request *request, struct curl_slis
     /* Kept, such a connection would only take the place of those that are used again. */
     rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->once ? 1L : 0L);
     rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->once ? 1L : 0L);
-    rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_HTTPHEADER, common);
+    /* The common ones are about bodies, and libcurl looks through them for each header it writes.
+     */
+    rc = rc ? rc : curl_easy_setopt(easy, CURLOPT_HTTPHEADER, ask_bodied(request) ? common : NULL);
     curl_slist_free_all(*own);
     *own = NULL;
     if (more && !rc && ask_headers(request, common, own))
